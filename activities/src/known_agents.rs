@@ -12,7 +12,9 @@ use crate::{attempt::Attempt, failure as fail};
 #[derive(Debug, Default)]
 pub struct KnownAgents {
     by_name: BTreeMap<String, AgentDefinition>,
-    names: HashMap<String, String>,
+    /// The definitions of the agents' turns, by hash: with the agent's own model, and with each model that a message may
+    /// choose.
+    by_hash: HashMap<String, AgentDefinition>,
     responsible: BTreeMap<String, Responsible>,
 }
 
@@ -27,8 +29,10 @@ impl KnownAgents {
     ) -> Result<Self, serde_json::Error> {
         let mut known = Self::default();
         for agent in agents {
-            known.names.insert(agent.hash()?, agent.name.clone());
-            known.by_name.insert(agent.name.clone(), agent);
+            known.by_name.insert(agent.name.clone(), agent.clone());
+            for turn in agent.of_turns() {
+                known.by_hash.insert(turn.hash()?, turn);
+            }
         }
         Ok(known)
     }
@@ -55,7 +59,7 @@ impl KnownAgents {
     /// Returns the definition by hash. The definitions of an older configuration, to which older turns are pinned, are
     /// only in the store.
     pub(crate) fn with_hash(&self, hash: &str) -> Option<&AgentDefinition> {
-        self.by_name.get(self.names.get(hash)?)
+        self.by_hash.get(hash)
     }
 
     /// Returns a turn's pinned agent, by hash. Only agents of another configuration are read from the store.
@@ -79,6 +83,8 @@ impl KnownAgents {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use everturn_proto::turn::FallbackModel;
+
     use super::*;
 
     #[test]
@@ -91,5 +97,23 @@ mod tests {
         let known = KnownAgents::of([now.clone()]).unwrap();
         assert_eq!(known.with_hash(&now.hash().unwrap()), Some(&now));
         assert_eq!(known.with_hash(&before.hash().unwrap()), None);
+    }
+
+    #[test]
+    fn a_turn_with_a_chosen_model_is_known_too() {
+        let other = FallbackModel {
+            provider: "p".to_owned(),
+            model: "other".to_owned(),
+            ..FallbackModel::default()
+        };
+        let agent = AgentDefinition {
+            model: Some("own".to_owned()),
+            models: vec![other],
+            ..AgentDefinition::only_a_name("a".to_owned())
+        };
+        let known = KnownAgents::of([agent.clone()]).unwrap();
+        let turn = agent.clone().with_choice(Some("p/other"));
+        assert_eq!(known.with_hash(&turn.hash().unwrap()), Some(&turn));
+        assert_eq!(known.by_name()["a"], agent);
     }
 }

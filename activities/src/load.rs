@@ -89,11 +89,13 @@ impl Loader {
         };
         // A turn may be pinned to an agent of an older configuration, unknown to this worker.
         let agent = begun.agent.as_ref();
-        let cannot_run = agent.is_some_and(|agent| agent.definition.is_only_a_name());
+        let agent = agent.map(|agent| &agent.definition);
+        let error = agent.and_then(|agent| cannot_run(agent, unknown_agent));
+        let (error_code, error_message) = error.unzip();
         let loaded = self.loaded(begun, true).await;
         Ok(LoadedTurn {
-            error_code: cannot_run.then(|| FailureCode::UnknownAgent.into()),
-            error_message: cannot_run.then_some(unknown_agent),
+            error_code: error_code.map(Into::into),
+            error_message,
             ..loaded
         })
     }
@@ -187,6 +189,20 @@ impl Loader {
             known.join(", ")
         )
     }
+}
+
+/// Returns the error of a turn whose agent, or whose chosen model, this worker does not know; `None` for a turn that can
+/// run.
+fn cannot_run(agent: &AgentDefinition, unknown_agent: String) -> Option<(FailureCode, String)> {
+    let Some(model) = &agent.unknown_model else {
+        let is_unknown = agent.is_only_a_name();
+        return is_unknown.then_some((FailureCode::UnknownAgent, unknown_agent));
+    };
+    let message = format!(
+        "The agent `{}` no longer has the model `{model}`. Send the message again with another model.",
+        agent.name
+    );
+    Some((FailureCode::UnknownModel, message))
 }
 
 /// Returns a function that logs the start of a turn. The log line of the turn's end has equal ids, and the cost.

@@ -182,7 +182,8 @@ fn report<'a>(
             let model = agent.model.as_deref().unwrap_or_default();
             without.insert(signer(&agent.provider, model));
         }
-        let others = agent.fallback.iter().flat_map(|chain| &chain.models);
+        let fallback = agent.fallback.iter().flat_map(|chain| &chain.models);
+        let others = agent.models.iter().chain(fallback);
         let others = others.filter(|other| other.prices.is_none());
         without.extend(others.map(|other| signer(&other.provider, &other.model)));
     }

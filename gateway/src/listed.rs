@@ -16,6 +16,9 @@ pub(crate) struct ConversationBody {
     id: String,
     agent: String,
     title: String,
+    /// The model of new messages, `provider/model`; null for the agent's own model.
+    #[schema(required = true, example = "openai/gpt-5-mini")]
+    model: Option<String>,
     /// The number of messages: user messages taken by turns, and the agent's answers.
     message_count: u32,
     /// The number of the last event, 0 before the first.
@@ -36,6 +39,7 @@ impl From<Conversation> for ConversationBody {
             id: conversation.name().to_owned(),
             agent: conversation.agent,
             title: conversation.title.unwrap_or_default(),
+            model: conversation.model,
             message_count: conversation.message_count,
             last_sequence: conversation.last_sequence,
         }

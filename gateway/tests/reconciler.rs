@@ -56,6 +56,7 @@ impl World {
             access: Access::tenant("default"),
             agent: "default".to_owned(),
             title: None,
+            model: None,
         };
         self.store.create_conversation(new).await.unwrap();
     }
@@ -67,6 +68,8 @@ impl World {
             client_message_id: None,
             content: "Hello.".to_owned(),
             sent_by: None,
+            model: None,
+            names_model: false,
             attachments: Vec::new(),
             max_attached_bytes: 0,
             on_busy,

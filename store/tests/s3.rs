@@ -46,6 +46,7 @@ async fn conversation(store: &SqliteStore) {
         access: tenant(),
         agent: "default".into(),
         title: None,
+        model: None,
     };
     store.create_conversation(new).await.unwrap().unwrap();
 }

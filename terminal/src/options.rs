@@ -45,6 +45,10 @@ pub struct ChatOptions {
     /// Agent of a new conversation.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Model of the messages, as `provider/model`, among the models of the agent. Without the option, the model of the
+    /// conversation answers, or else the agent's own model.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
     /// Approves every tool call that waits for a person. Without the option, the chat asks you; without a terminal, it
     /// denies the calls.
     #[arg(long)]

@@ -31,6 +31,7 @@ pub struct GatewayClient {
     url: String,
     http: reqwest::Client,
     fixed_retry: Option<Duration>,
+    model: Option<String>,
 }
 
 impl GatewayClient {
@@ -70,6 +71,7 @@ impl GatewayClient {
             url,
             http,
             fixed_retry: None,
+            model: None,
         })
     }
 
@@ -81,6 +83,12 @@ impl GatewayClient {
             fixed_retry: Some(pause),
             ..self
         }
+    }
+
+    /// Chooses the model of each message that the client sends, `provider/model`, among the models of the agent.
+    #[must_use]
+    pub fn choosing_model(self, model: Option<String>) -> Self {
+        Self { model, ..self }
     }
 
     /// Creates a conversation and returns its id.
@@ -128,6 +136,7 @@ impl GatewayClient {
         let path = format!("/conversations/{conversation_id}/messages");
         let message_id = message_id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         body["message_id"] = message_id.into();
+        self.choose_model(&mut body);
         text_of(&self.post(&path, &body).await?, "message_id")
     }
 
@@ -167,8 +176,16 @@ impl GatewayClient {
         on_busy: &OnBusy,
     ) -> Result<String, ClientError> {
         let path = format!("/conversations/{conversation_id}/messages");
-        let body = json!({ "content": content, "message_id": message_id, "on_busy": on_busy });
+        let mut body = json!({ "content": content, "message_id": message_id, "on_busy": on_busy });
+        self.choose_model(&mut body);
         text_of(&self.post(&path, &body).await?, "message_id")
+    }
+
+    /// Adds the chosen model to the body of a message.
+    fn choose_model(&self, body: &mut Value) {
+        if let Some(model) = &self.model {
+            body["model"] = model.as_str().into();
+        }
     }
 
     /// Answers a call of a client tool.

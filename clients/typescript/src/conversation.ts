@@ -40,6 +40,8 @@ export interface ConversationOptions {
   readonly agent?: string;
   /** The title of a conversation that the first message creates. */
   readonly title?: string;
+  /** The model of the messages of a conversation that the first message creates: `provider/model`. */
+  readonly model?: string;
   /** Begins behind this cursor, which a state had, instead of with the newest page. */
   readonly cursor?: string;
   /** Events of the newest page, with which a conversation begins: 1 to 1000, by default 1000. */
@@ -58,6 +60,8 @@ export interface SendOptions {
   readonly messageId?: string;
   /** Files that were uploaded before. */
   readonly attachments?: NewMessage["attachments"];
+  /** The model of the whole turn, `provider/model`, among the `models` of the agent. By default the conversation's. */
+  readonly model?: NewMessage["model"];
   /** What to do while a turn runs: `queue` (default), `steer`, `interrupt` or `reject`. */
   readonly onBusy?: NewMessage["on_busy"];
   readonly signal?: AbortSignal;
@@ -206,6 +210,11 @@ export class Conversation {
   /** Gives it another title. */
   rename(title: string, signal?: AbortSignal): Promise<ConversationRow> {
     return this.#http.json(this.#request("", { method: "PATCH", json: { title }, signal }));
+  }
+
+  /** Chooses the model of new messages: `provider/model`, or the empty text for the agent's own model. */
+  chooseModel(model: string, signal?: AbortSignal): Promise<ConversationRow> {
+    return this.#http.json(this.#request("", { method: "PATCH", json: { model }, signal }));
   }
 
   /** Ends its turn, and removes it with everything in it. */
@@ -376,8 +385,9 @@ export class Conversation {
 }
 
 /** What a conversation is made of. */
-function firstMessage({ agent, title }: ConversationOptions): NonNullable<NewMessage["create"]> {
-  return { ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
+function firstMessage({ agent, title, model }: ConversationOptions): NonNullable<NewMessage["create"]> {
+  const named = { ...(agent === undefined ? {} : { agent }), ...(title === undefined ? {} : { title }) };
+  return { ...named, ...(model === undefined ? {} : { model }) };
 }
 
 function answer(items: readonly Item[], messageId: string): Answer {

@@ -3,20 +3,17 @@
 use std::collections::BTreeSet;
 
 use everturn_models::{ProviderKind, Providers, signer};
-use everturn_proto::{
-    turn::{Fallback, FallbackModel},
-    words::FailureCode,
-};
+use everturn_proto::{turn::Fallback, words::FailureCode};
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::{
     checker::Checker,
     forms::{Number, Written},
-    models::{Models, parts_of_name},
-    providers,
-    settings::DEMO_PROVIDER,
+    models::Models,
 };
+
+use super::models::{OwnModel, model_of};
 
 const MAX_MODELS: usize = 5;
 /// The failures before the next model is asked. A step makes at most six billable calls over all models. With more
@@ -39,13 +36,6 @@ pub(crate) struct FallbackTable {
     models: Spanned<Vec<Spanned<String>>>,
     after: Option<Written<After>>,
     at_once_on: Option<Vec<Spanned<String>>>,
-}
-
-/// The agent's own model, the first of the chain.
-pub(super) struct OwnModel<'a> {
-    pub(super) provider: &'a str,
-    pub(super) model: &'a str,
-    pub(super) kind: ProviderKind,
 }
 
 impl FallbackTable {
@@ -77,7 +67,7 @@ impl FallbackTable {
                 );
                 continue;
             }
-            let Some((model, kind)) = model_of(check, written, models, providers) else {
+            let Some((model, kind)) = model_of(check, written, (models, providers)) else {
                 continue;
             };
             if !kinds.contains(&kind) {
@@ -112,32 +102,4 @@ impl FallbackTable {
         }
         codes
     }
-}
-
-/// Returns a model of the chain and the kind of its provider.
-fn model_of(
-    check: &mut Checker<'_>,
-    written: &Spanned<String>,
-    models: &Models,
-    providers: &Providers,
-) -> Option<(FallbackModel, ProviderKind)> {
-    let (provider, model) = parts_of_name(check, written)?;
-    let found = providers.get(provider);
-    if found.is_none() && provider != DEMO_PROVIDER {
-        providers::unknown(check, written, providers, provider);
-        return None;
-    }
-    let known = models.of(provider, model);
-    let model = FallbackModel {
-        provider: provider.to_owned(),
-        model: model.to_owned(),
-        context_window: known.context_window,
-        prices: known.prices,
-        assumed_output_tokens: known.assumed_output_tokens,
-        no_images: known.no_images,
-        no_pdfs: known.no_pdfs,
-    };
-    // The demo model is compatible with OpenAI.
-    let kind = found.map_or(ProviderKind::OpenAi, |provider| provider.kind);
-    Some((model, kind))
 }

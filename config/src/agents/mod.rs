@@ -6,6 +6,7 @@
 //! - `instructions`: the text that tells an agent its task, from the file or from a file of its own
 //! - `parameters`: the parameters of an agent's LLM calls
 //! - `fallback`: the models that answer when the agent's own model cannot
+//! - `models`: the models that messages may choose
 //! - `hooks`: the tools that run around an agent's turns
 //! - `delegates`: the agents that an agent may start
 //! - `samples`: the messages with which a person may begin
@@ -19,6 +20,7 @@ mod entries;
 mod fallback;
 mod hooks;
 mod instructions;
+mod models;
 mod output;
 mod parameters;
 mod responsible;
@@ -38,8 +40,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
-use self::fallback::{FallbackTable, OwnModel};
+use self::fallback::FallbackTable;
 use self::hooks::HooksTable;
+use self::models::OwnModel;
 use self::output::OutputTable;
 use self::responsible::Line;
 use self::samples::Sample;
@@ -64,6 +67,8 @@ type Seed = Number<0, 0x7fff_ffff>;
 pub(super) struct AgentTable {
     provider: Spanned<String>,
     model: Written<Text>,
+    #[serde(default)]
+    models: Vec<Spanned<String>>,
     instructions: Option<Spanned<String>>,
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
@@ -209,6 +214,15 @@ impl AgentTable {
             model: &model_name,
             kind,
         };
+        limits.models = models::checked(
+            check,
+            &self.models,
+            (models, providers),
+            &own,
+            |check, kind| {
+                self.parameters(check, kind, AgentDefinition::default());
+            },
+        );
         limits.fallback = self.fallback.as_ref().map(|table| {
             table.check(check, models, providers, &own, |check, kind| {
                 self.parameters(check, kind, AgentDefinition::default());

@@ -12,6 +12,7 @@ mod hooks;
 mod hostile;
 mod http;
 mod mcp;
+mod models;
 mod output;
 mod outside;
 mod postgres;

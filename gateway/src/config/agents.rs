@@ -46,6 +46,13 @@ impl OfferedAgents {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns the agent with the name.
+    pub(crate) fn with_name(&self, name: &str) -> Option<AgentDefinition> {
+        let agents = self.now();
+        let mut definitions = agents.iter().map(|agent| &agent.definition);
+        definitions.find(|agent| agent.name == name).cloned()
+    }
+
     /// Returns the names of the agents that a conversation of the tenant may be created with.
     pub(crate) fn names_of(&self, tenant_id: &str) -> Vec<String> {
         let agents = self.now();

@@ -118,6 +118,7 @@ mod tests {
             owner_id: None,
             agent: "default".to_owned(),
             title: None,
+            model: None,
             message_count: 0,
             last_sequence: 7,
             created_at: at(0),

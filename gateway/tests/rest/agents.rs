@@ -3,7 +3,7 @@
 use everturn_gateway::{GatewayConfig, OfferedAgent};
 use everturn_proto::{
     Responsible,
-    turn::{AgentDefinition, AgentTool, ApprovalPolicy, Budget},
+    turn::{AgentDefinition, AgentTool, ApprovalPolicy, Budget, FallbackModel},
 };
 use serde_json::json;
 
@@ -25,6 +25,11 @@ async fn an_agent_is_listed_with_its_tools_samples_and_limits() {
     let definition = AgentDefinition {
         provider: "openai".to_owned(),
         model: Some("gpt-5-mini".to_owned()),
+        models: vec![FallbackModel {
+            provider: "openai".to_owned(),
+            model: "gpt-5".to_owned(),
+            ..FallbackModel::default()
+        }],
         description: "Answers questions about orders".to_owned(),
         instructions: "Be confidential.".to_owned(),
         tools: vec![refund],
@@ -59,6 +64,7 @@ async fn an_agent_is_listed_with_its_tools_samples_and_limits() {
                 "name": "support",
                 "description": "Answers questions about orders",
                 "model": "openai/gpt-5-mini",
+                "models": ["openai/gpt-5-mini", "openai/gpt-5"],
                 "tools": [{"name": "refund", "kind": "worker", "needs_approval": true}],
                 "samples": ["Where is my order?"],
                 "limits": {"max_steps": 20, "turn_timeout_ms": 30_000, "turn_tokens": 9000, "turn_usd": "0.5"},
@@ -75,4 +81,5 @@ async fn the_default_agent_is_named_if_the_tenant_has_it() {
     let answer = gateway.get("/agents").await.json();
     assert_eq!(answer["default_agent"], "default");
     assert_eq!(answer["agents"][0]["model"], json!(null));
+    assert_eq!(answer["agents"][0]["models"], json!([]));
 }

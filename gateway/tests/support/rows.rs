@@ -88,6 +88,7 @@ impl TestStore {
             access: Access::tenant(tenant_id),
             agent: "default".to_owned(),
             title: None,
+            model: None,
         };
         finish(self.database.create_conversation(new)).unwrap();
     }
@@ -163,6 +164,8 @@ impl TestStore {
             client_message_id: None,
             content: String::new(),
             sent_by: None,
+            model: None,
+            names_model: false,
             attachments: Vec::new(),
             max_attached_bytes: 0,
             on_busy: OnBusy::Queue,

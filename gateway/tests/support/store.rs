@@ -13,13 +13,13 @@ use chrono::{DateTime, Utc};
 use everturn_proto::Thread;
 use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
-    ClientToolClaim, Conversation, ConversationHead, Conversations, EventLinks, EventLog,
-    EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry, NewBlob,
-    NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, PastCall,
-    PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender, ResultSlice,
-    ResumePoint, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd,
-    ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery,
-    WaitingCall, WantedLinks, sqlite::SqliteStore,
+    ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
+    EventLog, EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry,
+    NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
+    PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender,
+    ResultSlice, ResumePoint, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage,
+    ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay,
+    UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -119,7 +119,7 @@ pass_on! { Conversations:
     shown_conversation(access: &Access, name: &str) -> Option<ShownConversation>;
     list_conversations(access: &Access, query: &ListQuery) -> ListPage { |seen| seen.list_reads += 1 };
     last_updates(callers: &[Access]) -> Vec<Option<DateTime<Utc>>>;
-    rename_conversation(access: &Access, id: &str, title: Option<&str>) -> Option<Conversation>;
+    change_conversation(access: &Access, id: &str, change: &ConversationChange) -> Option<Conversation>;
     delete_conversation(access: &Access, id: &str, audit: Option<&NewAuditEntry>) -> bool;
     resume_point(access: &Access, conversation: &str, max_waiting: u32) -> Option<ResumePoint>;
 }

@@ -61,7 +61,7 @@ function Conversations({ session, onRefused }: { session: api.Session; onRefused
       {id === undefined ? (
         <NewConversation shared={shared} agents={agents} list={list} />
       ) : (
-        <ConversationView key={id} chat={conversation(id)} shared={shared} list={list} developer={developer} onRefused={onRefused} />
+        <ConversationView key={id} chat={conversation(id)} shared={shared} agents={agents} list={list} developer={developer} onRefused={onRefused} />
       )}
       {isHelpOpen && <Help onClose={closeHelp} />}
     </div>

@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { AttachmentList, type Attachments, attachmentsOf, type Ready } from "./attachments";
 import { changeDraft, draftOf, followDrafts, forgetDraft } from "./drafts";
 import { Icon } from "./icons";
+import { type ModelChoice, ModelPicker } from "./models";
 import { Fault, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -33,11 +34,13 @@ interface ComposerProps {
   onStop?: (turn: string) => Promise<unknown>;
   /** The name of the agent that reads the message. */
   agent?: string | undefined;
+  /** The models of the agent, where there is something to choose. */
+  models?: ModelChoice | undefined;
   /** Something else on the page takes the focus. */
   isQuiet?: boolean;
 }
 
-export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = false }: ComposerProps) {
+export function Composer({ id, onSend, turn = null, onStop, agent, models, isQuiet = false }: ComposerProps) {
   const [error, setError] = useState<unknown>();
   const [isSending, setSending] = useState(false);
   const [onBusy, setOnBusy] = useState<OnBusy>("queue");
@@ -91,6 +94,7 @@ export function Composer({ id, onSend, turn = null, onStop, agent, isQuiet = fal
           {turn !== null && <WhileBusy chosen={onBusy} onChoose={setOnBusy} />}
           {turn !== null && onStop && <Stop key={turn} onStop={() => onStop(turn)} onError={setError} />}
           <button type="submit" class="send" disabled={!canSend}><span>{texts.send}</span><Icon name="send" /></button>
+          {models && <ModelPicker choice={models} onError={setError} />}
           <AttachButton onChosen={attachments.add} />
         </div>
       </div>

@@ -11,6 +11,7 @@ import { conversation, everturn, forget, useUpdate } from "./everturn";
 import type { Shared } from "./hub";
 import { DeveloperLink, DeveloperView } from "./developer/view";
 import { Icon } from "./icons";
+import { useChoice, useNewChoice } from "./models";
 import { money } from "./money";
 import { Welcome } from "./picker";
 import { addressOf, type DeveloperPlace } from "./route";
@@ -24,18 +25,20 @@ const QUIET_MS = 15_000;
 interface ConversationProps {
   chat: Conversation;
   shared: Shared;
+  agents: Agents;
   list: ListButton;
   /** What is open of its developer's view. */
   developer: DeveloperPlace | undefined;
   onRefused: () => void;
 }
 
-export function ConversationView({ chat, shared, list, developer, onRefused }: ConversationProps) {
+export function ConversationView({ chat, shared, agents, list, developer, onRefused }: ConversationProps) {
   const [attempt, setAttempt] = useState(0);
   const update = useUpdate(chat, attempt, shared.isLive);
   useReport(chat, update, shared);
   const detail = useDetail(chat, update);
   const row = useRow(chat, shared, detail);
+  const models = useChoice(chat, agents.list?.find(({ name }) => name === row?.agent), row?.model);
   const { state, connection } = update;
   const isRefused = connection.status === "closed" && connection.error instanceof ApiError && connection.error.status === 401;
   const hasEnded = isRefused || state.ended === "token_expired";
@@ -64,6 +67,7 @@ export function ConversationView({ chat, shared, list, developer, onRefused }: C
           turn={state.turn}
           onStop={(turn) => chat.cancel({ messageId: turn })}
           agent={row?.agent}
+          models={models}
           isQuiet={developer !== undefined}
         />
       </main>
@@ -147,8 +151,10 @@ export function NewConversation({ shared: { report }, agents, list }: { shared: 
   const [error, setError] = useState<unknown>();
   useEffect(() => report({ hasConversation: false, isBehind: false }), []);
   const agent = agents.chosen?.name;
+  const models = useNewChoice(agents.chosen);
   const send = async ({ content, ...options }: Written) => {
-    const { id } = await everturn.create({ id: crypto.randomUUID?.(), ...(agent !== undefined && { agent }) });
+    const chosen = { ...(agent !== undefined && { agent }), ...(models && { model: models.chosen }) };
+    const { id } = await everturn.create({ id: crypto.randomUUID?.(), ...chosen });
     void conversation(id).post(content, options as SendOptions).catch(() => undefined);
     location.hash = addressOf(id);
   };
@@ -159,7 +165,7 @@ export function NewConversation({ shared: { report }, agents, list }: { shared: 
         <Welcome agents={agents} onSend={(sample) => void send({ content: sample }).catch(setError)} />
       </section>
       {error !== undefined && <p class="status" role="alert"><Fault error={error} /></p>}
-      <Composer id="" onSend={send} agent={agent} />
+      <Composer id="" onSend={send} agent={agent} models={models} />
     </main>
   );
 }

@@ -59,6 +59,8 @@ words! {
         InvalidInput = "invalid_input",
         /// No worker has an agent with the name.
         UnknownAgent = "unknown_agent",
+        /// The agent does not have the model that the message chose.
+        UnknownModel = "unknown_model",
         /// The worker does not know the agent, a tool or the provider, but another worker may. Only operators see the
         /// code, as the failure of an attempt that the engine gives to another worker.
         NotHere = "not_here",

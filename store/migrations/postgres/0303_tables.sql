@@ -35,7 +35,8 @@ CREATE TABLE conversations (
     spent_cached BIGINT NOT NULL DEFAULT 0,
     spent_cache_write BIGINT NOT NULL DEFAULT 0,
     spent_reasoning BIGINT NOT NULL DEFAULT 0,
-    spent_nano BIGINT
+    spent_nano BIGINT,
+    model TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
@@ -52,6 +53,7 @@ CREATE INDEX deleted_conversations_by_age ON deleted_conversations (deleted_at);
 -- on_busy: the client's wish for the case that a turn runs. A gateway that starts the turn later reads the wish here.
 -- attachments: the blobs that the message names, with the facts that models and readers get about the blobs.
 -- sent_by: the sender as the gateway authenticated them; NULL where no gateway did.
+-- model: the chosen model of the message's turn, `provider/model`; NULL for the agent's own model.
 CREATE TABLE messages (
     conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id),
     id TEXT COLLATE "C" NOT NULL,
@@ -70,6 +72,7 @@ CREATE TABLE messages (
     on_busy TEXT NOT NULL DEFAULT '',
     attachments JSONB NOT NULL DEFAULT '[]',
     sent_by TEXT COLLATE "C",
+    model TEXT,
     PRIMARY KEY (conversation_id, id),
     UNIQUE (conversation_id, client_message_id),
     UNIQUE (conversation_id, sequence_number),

@@ -34,7 +34,8 @@ CREATE TABLE conversations (
     spent_cached INTEGER NOT NULL DEFAULT 0,
     spent_cache_write INTEGER NOT NULL DEFAULT 0,
     spent_reasoning INTEGER NOT NULL DEFAULT 0,
-    spent_nano INTEGER
+    spent_nano INTEGER,
+    model TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
@@ -51,6 +52,7 @@ CREATE INDEX deleted_conversations_by_age ON deleted_conversations (deleted_at);
 -- on_busy: the client's wish for the case that a turn runs. A gateway that starts the turn later reads the wish here.
 -- attachments: the blobs that the message names, with the facts that models and readers get about the blobs.
 -- sent_by: the sender as the gateway authenticated them; NULL where no gateway did.
+-- model: the chosen model of the message's turn, `provider/model`; NULL for the agent's own model.
 CREATE TABLE messages (
     conversation_id TEXT NOT NULL REFERENCES conversations (id),
     id TEXT NOT NULL,
@@ -69,6 +71,7 @@ CREATE TABLE messages (
     on_busy TEXT NOT NULL DEFAULT '',
     attachments TEXT NOT NULL DEFAULT '[]',
     sent_by TEXT,
+    model TEXT,
     PRIMARY KEY (conversation_id, id),
     UNIQUE (conversation_id, client_message_id),
     UNIQUE (conversation_id, sequence_number),

@@ -5,7 +5,7 @@
 -- :conversation_id text
 -- :message_id text
 -- :agent_execution_id text
-SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, TRUE AS is_waiting
+SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, m.model, TRUE AS is_waiting
 FROM (
     SELECT id, log_id, tenant_id, last_sequence, run_epoch
     FROM conversations

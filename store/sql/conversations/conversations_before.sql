@@ -6,8 +6,8 @@
 -- :before_updated_at timestamp
 -- :before_id text
 SELECT
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
-    last_sequence, created_at, updated_at,
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at,
     is_running, has_queued, waiting_approvals, waiting_client_tools
 FROM conversations_at_work
 WHERE tenant_id = :tenant_id AND (updated_at, id) < (:before_updated_at, :before_id)

@@ -6,11 +6,12 @@
 -- :owner text  The owner, or empty.
 -- :agent text
 -- :title text  The title, or empty.
+-- :model text  The model of new messages, or empty.
 -- :now timestamp
 -- :log_id text
-INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id)
-VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :now, :now, :log_id)
+INSERT INTO conversations (id, tenant_id, owner_id, agent, title, model, created_at, updated_at, log_id)
+VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :model, :now, :now, :log_id)
 ON CONFLICT DO NOTHING
 RETURNING
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
-    last_sequence, created_at, updated_at
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at

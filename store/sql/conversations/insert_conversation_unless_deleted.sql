@@ -14,5 +14,5 @@ SELECT :conversation_id, :tenant_id, :owner, :agent, :title, :now, :now, :log_id
 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = :conversation_id)
 ON CONFLICT DO NOTHING
 RETURNING
-    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
-    last_sequence, created_at, updated_at
+    id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at

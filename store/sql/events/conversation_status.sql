@@ -1,5 +1,6 @@
--- Selects the log of a conversation, its last sequence number, its newest running turn and its first waiting message.
--- Index: key of conversations, agent_executions_running, messages_queued
+-- Selects the log of a conversation, its last sequence number, its newest running turn with the turn's chosen model, and
+-- its first waiting message.
+-- Index: key of conversations, key of messages, agent_executions_running, messages_queued
 --
 -- :conversation_id text
 -- :tenant_id text
@@ -11,6 +12,13 @@ SELECT
      WHERE e.conversation_id = c.id
      ORDER BY e.started_at DESC
      LIMIT 1) AS running_message_id,
+    (SELECT m.model FROM messages m
+     WHERE m.conversation_id = c.id AND m.id = (
+        SELECT e.message_id FROM running_turns e
+        WHERE e.conversation_id = c.id
+        ORDER BY e.started_at DESC
+        LIMIT 1
+     )) AS running_model,
     (SELECT m.id FROM messages m
      WHERE m.conversation_id = c.id AND m.status = 'queued'
      ORDER BY m.created_at, m.id

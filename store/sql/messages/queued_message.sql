@@ -9,9 +9,11 @@
 -- :content text
 -- :reject text  The word for messages that do not wait.
 -- :attachments json
+-- :chosen_model text?  The model that the new message names itself.
 SELECT
     found.id,
-    found.content = :content AND found.attachments = :attachments AS has_this_content,
+    found.content = :content AND found.attachments = :attachments
+        AND (CAST(:chosen_model AS TEXT) IS NULL OR found.model = :chosen_model) AS has_this_content,
     e.message_id AS turn_message_id,
     e.status AS turn_status,
     -- The newest turn with the status running, or another waiting message.
@@ -25,10 +27,10 @@ SELECT
             AND o.id <> found.id
     ) AS has_others
 FROM (
-    SELECT 0 AS rank, id, content, attachments, agent_execution_id FROM messages
+    SELECT 0 AS rank, id, content, attachments, model, agent_execution_id FROM messages
     WHERE conversation_id = :conversation_id AND client_message_id = :client_message_id
     UNION ALL
-    SELECT 1 AS rank, id, content, attachments, agent_execution_id FROM messages
+    SELECT 1 AS rank, id, content, attachments, model, agent_execution_id FROM messages
     WHERE conversation_id = :conversation_id AND id = :message_id
 ) AS found
 LEFT JOIN agent_executions e ON e.id = found.agent_execution_id

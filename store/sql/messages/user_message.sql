@@ -3,7 +3,7 @@
 --
 -- :conversation_id text
 -- :message_id text
-SELECT m.status = 'queued' AS is_waiting, m.content, m.attachments, e.status AS taker_status
+SELECT m.status = 'queued' AS is_waiting, m.content, m.attachments, m.model, e.status AS taker_status
 FROM messages m
 LEFT JOIN agent_executions e ON e.id = m.agent_execution_id
 WHERE m.conversation_id = :conversation_id AND m.id = :message_id AND m.role = 'user'

@@ -2,7 +2,7 @@
 -- Index: key of conversations
 --
 -- :conversation_id text
-SELECT id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count,
-    last_sequence, created_at, updated_at
+SELECT id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at
 FROM conversations
 WHERE id = :conversation_id

@@ -33,13 +33,12 @@ pub trait Conversations: Send + Sync {
     /// times are in the order of the callers, at most some thousand. A gateway finds changed lists with these times.
     async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>>;
 
-    /// Changes or removes the conversation's title, and keeps the conversation's rank in lists. Returns `None` for a
-    /// missing conversation.
-    async fn rename_conversation(
+    /// Changes the conversation, and keeps the conversation's rank in lists. Returns `None` for a missing conversation.
+    async fn change_conversation(
         &self,
         access: &Access,
         id: &str,
-        title: Option<&str>,
+        change: &ConversationChange,
     ) -> Result<Option<Conversation>>;
 
     /// Removes the conversation with every row in one transaction, even with a running turn. Returns false for a
@@ -82,6 +81,27 @@ pub struct NewConversation {
     pub agent: String,
     /// The title in lists; `None`: the beginning of the first message becomes the title.
     pub title: Option<String>,
+    /// The model of new messages, `provider/model`; `None`: the agent's own model.
+    pub model: Option<String>,
+}
+
+/// The changes of a conversation. A field with `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConversationChange {
+    /// The title; empty: the beginning of the next message becomes the title.
+    pub title: Option<String>,
+    /// The model of new messages, `provider/model`; empty: the agent's own model.
+    pub model: Option<String>,
+}
+
+impl ConversationChange {
+    /// Makes the change of a title.
+    pub fn of_title(title: &str) -> Self {
+        Self {
+            title: Some(title.to_owned()),
+            ..Self::default()
+        }
+    }
 }
 
 impl NewConversation {

@@ -131,4 +131,6 @@ pub struct ConversationHead {
     pub last_sequence: u32,
     /// The message of the running turn. Without a running turn: the message with the longest wait.
     pub current_message_id: Option<String>,
+    /// The chosen model of the running turn; `None`: no turn is running, or the agent's own model answers.
+    pub model: Option<String>,
 }

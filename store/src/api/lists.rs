@@ -29,6 +29,8 @@ pub struct Conversation {
     pub agent: String,
     /// The title, if set.
     pub title: Option<String>,
+    /// The model of new messages, `provider/model`; `None`: the agent's own model.
+    pub model: Option<String>,
     /// User messages taken into turns, plus final assistant messages.
     #[sqlx(try_from = "i64")]
     pub message_count: u32,
@@ -275,6 +277,7 @@ mod tests {
             owner_id: None,
             agent: agent.into(),
             title: Some(title.into()),
+            model: None,
             message_count: 0,
             last_sequence: 0,
             created_at: at,

@@ -46,6 +46,11 @@ pub struct NewMessage {
     /// The sender, authenticated by the gateway; `None` for an unknown sender. Approval policies compare the sender
     /// with the approver.
     pub sent_by: Option<String>,
+    /// The chosen model of the message's turn, `provider/model`; `None`: the agent's own model.
+    pub model: Option<String>,
+    /// True if the message itself names the model. A repeated message must then have an equal model. Otherwise the model
+    /// comes from the conversation, and may have changed since the first message.
+    pub names_model: bool,
     /// The ids of the message's blobs, without duplicates. Accepting the message gives the blobs to the conversation.
     /// The store refuses a message with an invisible blob, or with a blob of another conversation.
     pub attachments: Vec<String>,

@@ -79,7 +79,9 @@ pub use self::{
     },
     chain::{ChainPosition, FailedCall, NotedFailure, Refusals, WaitingCall},
     connections::{ConnectionUsage, Connections},
-    conversations::{Conversations, NewConversation, ResumePoint, UnfinishedTurn},
+    conversations::{
+        ConversationChange, Conversations, NewConversation, ResumePoint, UnfinishedTurn,
+    },
     events::{
         ApprovedCall, ConversationHead, EventLinks, EventLog, EventPage, EventReader, WantedLinks,
     },

@@ -56,6 +56,9 @@ pub(super) async fn begin_turn(
         Some(_) => None,
         None => load_message(connection, &begin.conversation_id, &begin.message_id).await?,
     };
+    if let Some(row) = &message {
+        begin.agent = begin.agent.with_choice(row.message.model.as_deref());
+    }
     let has_ended = own
         .as_ref()
         .is_some_and(|own| own.status != AgentExecutionStatus::Running);

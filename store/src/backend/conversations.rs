@@ -15,9 +15,9 @@ use super::{
     statement::Statement as _,
     statements::{
         conversations::{
-            Conversation as SelectConversation, ConversationsBefore, ConversationsFirst,
-            InsertConversation, LastUpdates, OwnConversationsBefore, OwnConversationsFirst,
-            RenameConversation, ShownConversation as SelectShown, WaitingConversations,
+            ChangeConversation, Conversation as SelectConversation, ConversationsBefore,
+            ConversationsFirst, InsertConversation, LastUpdates, OwnConversationsBefore,
+            OwnConversationsFirst, ShownConversation as SelectShown, WaitingConversations,
         },
         messages::ResumePoint as SelectResumePoint,
         removal::{ForgetDeleted, InsertDeleted},
@@ -25,8 +25,8 @@ use super::{
 };
 use crate::{
     api::{
-        Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation,
-        NewAuditEntry, NewConversation, Result, ResumePoint, ShownConversation,
+        Access, Conversation, ConversationChange, Conversations, ListPage, ListQuery,
+        ListedConversation, NewAuditEntry, NewConversation, Result, ResumePoint, ShownConversation,
     },
     columns::now,
     error::StoreError,
@@ -53,6 +53,7 @@ impl Conversations for Database {
                 owner: new.access.owner_id.as_deref().unwrap_or_default(),
                 agent: &new.agent,
                 title: new.title.as_deref().unwrap_or_default(),
+                model: new.model.as_deref().unwrap_or_default(),
                 now: now(),
                 log_id: &new_log_id(),
             };
@@ -114,24 +115,25 @@ impl Conversations for Database {
         Ok(rows.into_iter().map(|(_, updated_at)| updated_at).collect())
     }
 
-    async fn rename_conversation(
+    async fn change_conversation(
         &self,
         access: &Access,
         id: &str,
-        title: Option<&str>,
+        change: &ConversationChange,
     ) -> Result<Option<Conversation>> {
-        let rename = RenameConversation {
+        let change = ChangeConversation {
             conversation_id: id,
             tenant_id: &access.tenant_id,
             owner_id: access.owner_id.as_deref(),
-            title: title.unwrap_or_default(),
+            title: change.title.as_deref(),
+            model: change.model.as_deref(),
         };
-        let rename = rename.query_as()?;
-        let call = self.in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) });
+        let change = change.query_as()?;
+        let call = self.in_time(async { Ok(change.fetch_all(&mut *self.single().await?).await?) });
         // On the heap, because the future contains the call's and the share's futures.
         let call = Box::pin(call);
-        let mut renamed = self.in_lock_share(&key_of_caller(access, id), call).await?;
-        Ok(renamed.pop())
+        let mut changed = self.in_lock_share(&key_of_caller(access, id), call).await?;
+        Ok(changed.pop())
     }
 
     async fn delete_conversation(

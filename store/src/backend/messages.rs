@@ -77,6 +77,7 @@ async fn queue(
         content: &new.content,
         reject: OnBusy::Reject.as_str(),
         attachments: &attached,
+        chosen_model: new.model.as_deref().filter(|_| new.names_model),
     };
     let stored: Option<QueuedRow> = queued.query_as()?.fetch_optional(&mut *connection).await?;
     let Some(stored) = stored else {
@@ -118,6 +119,7 @@ pub(crate) fn queue_message<'a>(
         attachments,
         max_turns_of_owner: most(new.max_turns_of_owner),
         sent_by: new.sent_by.as_deref(),
+        model: new.model.as_deref(),
     }
 }
 

@@ -45,7 +45,7 @@
 //! 6. A transaction that appends to the audit trail waits for every other appender until its commit. Therefore the
 //!    entries' numbers become visible in order. The entry is the last statement of its transaction, so the appender
 //!    waits for no other row meanwhile.
-//! 7. `rename_conversation` writes only the conversation's row.
+//! 7. `change_conversation` writes only the conversation's row.
 //! 8. `begin_turn` and the common kinds of `save` first try to read without waiting for the lock (`postgres/as_read/`).
 //!    The writing statement begins with the conversation's row and therefore takes the conversation's lock before any
 //!    other. `queue_message` first tries without the lock as long as few messages wait.
@@ -73,7 +73,7 @@
 //! | `change_owner` | 5; allows the owner: 6 |
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
-//! | `rename_conversation` | 1 |
+//! | `change_conversation` | 1 |
 //! | `delete_conversation` | 19; with an entry of the audit trail: 20 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |

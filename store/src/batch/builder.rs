@@ -95,8 +95,14 @@ impl<'a> Builder<'a> {
             (None, Some(content)) => (content.to_owned(), Some(content.to_owned())),
             (None, None) => return Err(StoreError::not_found(Missing::Message, message_id)),
         };
+        // A message that joins a running turn does not change the turn's model.
+        let begins = self.step().message_id == message_id;
+        let model = stored
+            .and_then(|stored| stored.model.clone())
+            .filter(|_| begins);
         let data = UserMessage {
             content: text,
+            model,
             message_id: message_id.to_owned(),
             attachments: attachments.map(|attachments| Json::of(&attachments)),
         };

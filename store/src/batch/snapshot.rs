@@ -219,6 +219,8 @@ pub struct StoredMessage {
     /// The blobs attached to the message.
     #[sqlx(json)]
     pub attachments: Vec<Attachment>,
+    /// The chosen model of the message's turn, `provider/model`.
+    pub model: Option<String>,
     /// False when a turn has taken the message.
     pub is_waiting: bool,
 }

@@ -55,6 +55,7 @@ pub(crate) struct StatusRow {
     #[sqlx(try_from = "i64")]
     last_sequence: u32,
     running_message_id: Option<String>,
+    running_model: Option<String>,
     queued_message_id: Option<String>,
 }
 
@@ -66,6 +67,7 @@ impl From<StatusRow> for ConversationHead {
             is_running: current_message_id.is_some(),
             last_sequence: row.last_sequence,
             current_message_id,
+            model: row.running_model,
         }
     }
 }

@@ -381,6 +381,7 @@ pub async fn tenants_are_listed_with_what_they_have(backend: &impl Backend) {
             access: Access::owner("umbrella", "ann"),
             agent: "default".into(),
             title: None,
+            model: None,
         };
         store.create_conversation(new).await.unwrap();
     }

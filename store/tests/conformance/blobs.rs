@@ -74,6 +74,7 @@ pub async fn a_file_is_read_by_those_who_may(backend: &impl Backend) {
         access: bob.clone(),
         agent: "default".into(),
         title: None,
+        model: None,
     };
     store.create_conversation(new).await.unwrap().unwrap();
     let message = naming("c", "m", &[&shared.id]);

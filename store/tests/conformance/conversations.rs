@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 use everturn_proto::words::AgentExecutionStatus;
 use everturn_store::{
-    Access, Conversations, MessageQueue, Missing, NewConversation, NewMessage, StoreError, TurnsOf,
+    Access, ConversationChange, Conversations, MessageQueue, Missing, NewConversation, NewMessage,
+    StoreError, TurnsOf,
 };
 
 use super::{
@@ -19,6 +20,7 @@ pub(super) fn new_conversation(id: &str, tenant: &str) -> NewConversation {
         access: Access::tenant(tenant),
         agent: "default".into(),
         title: Some(title),
+        model: None,
     }
 }
 
@@ -316,7 +318,11 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
         .unwrap()
         .unwrap();
     let renamed = store
-        .rename_conversation(&tenant(), "c", Some("Grüße 'n' \\ %"))
+        .change_conversation(
+            &tenant(),
+            "c",
+            &ConversationChange::of_title("Grüße 'n' \\ %"),
+        )
         .await
         .unwrap()
         .unwrap();
@@ -331,14 +337,14 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
     );
     assert_eq!(
         store
-            .rename_conversation(&tenant(), "unknown", Some("x"))
+            .change_conversation(&tenant(), "unknown", &ConversationChange::of_title("x"))
             .await
             .unwrap(),
         None
     );
     // A conversation without a title is named after its next message.
     store
-        .rename_conversation(&tenant(), "c", None)
+        .change_conversation(&tenant(), "c", &ConversationChange::of_title(""))
         .await
         .unwrap();
     Turn::begun(store.clone(), "c", "m").await;

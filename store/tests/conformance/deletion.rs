@@ -6,8 +6,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    Conversations, EventReader, EventWriter, MessageQueue, ModelCalls, NewConversation, PageLimit,
-    Retention, StepClaims, StoreError, ToolClaims, Turns,
+    ConversationChange, Conversations, EventReader, EventWriter, MessageQueue, ModelCalls,
+    NewConversation, PageLimit, Retention, StepClaims, StoreError, ToolClaims, Turns,
 };
 use tokio::task::JoinSet;
 
@@ -74,6 +74,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
         access: tenant(),
         agent: "a".into(),
         title: None,
+        model: None,
     };
     let anew = store.create_conversation(new).await.unwrap().unwrap();
     assert_eq!(anew.last_sequence, 0);
@@ -192,7 +193,11 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
                         .map(drop),
                     6 => turn
                         .store
-                        .rename_conversation(&tenant(), &turn.conversation, Some("x"))
+                        .change_conversation(
+                            &tenant(),
+                            &turn.conversation,
+                            &ConversationChange::of_title("x"),
+                        )
                         .await
                         .map(drop),
                     _ => turn.store.save(&turn.request(1, end())).await.map(drop),

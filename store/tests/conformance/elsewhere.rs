@@ -129,6 +129,7 @@ pub async fn an_agent_of_other_tenants_is_unknown(backend: &impl Backend) {
         access: tenant(),
         agent: "default".into(),
         title: None,
+        model: None,
     };
     turn.store.create_conversation(new).await.unwrap();
     let message = new_message("c", "m", None);

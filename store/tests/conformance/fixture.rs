@@ -383,6 +383,8 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         client_message_id: client.map(Into::into),
         content: format!("say {}", client.unwrap_or(message)),
         sent_by: None,
+        model: None,
+        names_model: false,
         attachments: Vec::new(),
         max_attached_bytes: 1_000_000,
         on_busy: OnBusy::Queue,

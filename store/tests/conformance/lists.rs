@@ -22,6 +22,7 @@ async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) 
         access: tenant(),
         agent: agent.into(),
         title: Some(title.into()),
+        model: None,
     };
     store.create_conversation(new).await.unwrap();
 }

@@ -195,6 +195,7 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
             is_running: message.is_some(),
             last_sequence,
             current_message_id,
+            model: None,
         })
     };
     assert_eq!(

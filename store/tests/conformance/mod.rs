@@ -15,6 +15,7 @@ pub mod background;
 pub mod blobs;
 pub mod budgets;
 pub mod chain;
+pub mod chosen_models;
 pub mod claims;
 pub mod context;
 pub mod conversations;
@@ -294,6 +295,10 @@ macro_rules! conformance_suite {
             conversations::a_tenant_has_a_limit_of_turns,
             conversations::turns_of_an_owner_are_limited,
             conversations::a_conversation_is_renamed,
+            chosen_models::a_turn_is_pinned_to_the_model_of_its_message,
+            chosen_models::a_model_that_the_agent_has_lost_is_unknown,
+            chosen_models::a_repeated_message_has_the_same_model,
+            chosen_models::a_conversation_changes_its_model_alone,
             visibility::a_caller_reads_only_what_is_theirs,
             visibility::a_caller_writes_only_what_is_theirs,
             visibility::a_caller_lists_only_what_is_theirs,

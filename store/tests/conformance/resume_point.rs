@@ -18,6 +18,7 @@ async fn anns<B: Backend>(backend: &B) -> Turn<B::Store> {
         access: Access::owner("default", "ann"),
         agent: "default".into(),
         title: None,
+        model: None,
     };
     store.create_conversation(new).await.unwrap();
     Turn::new(store, "c", "m1")

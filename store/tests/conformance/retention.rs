@@ -64,6 +64,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
         access: tenant(),
         agent: "a".into(),
         title: None,
+        model: None,
     };
     store.create_conversation(empty).await.unwrap();
 

@@ -1,8 +1,8 @@
 //! Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
 
 use everturn_store::{
-    Access, Conversations, EventReader, ListCursor, ListFilter, ListQuery, MessageQueue,
-    NewConversation, PageLimit, StoreError,
+    Access, ConversationChange, Conversations, EventReader, ListCursor, ListFilter, ListQuery,
+    MessageQueue, NewConversation, PageLimit, StoreError,
 };
 
 use super::{
@@ -85,7 +85,7 @@ pub async fn a_caller_writes_only_what_is_theirs(backend: &impl Backend) {
             continue;
         }
         let renamed = store
-            .rename_conversation(&access, "anns", Some("mine"))
+            .change_conversation(&access, "anns", &ConversationChange::of_title("mine"))
             .await;
         assert_eq!(renamed.unwrap(), None, "{access:?}");
         let is_deleted = store

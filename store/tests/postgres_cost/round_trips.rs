@@ -10,11 +10,11 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    AgentExecutions, BackgroundResponse, BeginTurn, ChainPosition, Conversations, EventReader,
-    FailedCall, FailedTry, KeyKind, KeyMaker, Keys, ListQuery, MessageQueue, ModelCalls,
-    NewConversation, NewKey, OnUnknownAgent, Owners, PageLimit, PostgresOptions, PostgresStore,
-    ResultRange, StepClaims, ToolClaims, ToolResults, TraceContext, TraceContexts, TraceKey,
-    TurnInputs, TurnStart, Turns, WantedLinks, WorkerId,
+    AgentExecutions, BackgroundResponse, BeginTurn, ChainPosition, ConversationChange,
+    Conversations, EventReader, FailedCall, FailedTry, KeyKind, KeyMaker, Keys, ListQuery,
+    MessageQueue, ModelCalls, NewConversation, NewKey, OnUnknownAgent, Owners, PageLimit,
+    PostgresOptions, PostgresStore, ResultRange, StepClaims, ToolClaims, ToolResults, TraceContext,
+    TraceContexts, TraceKey, TurnInputs, TurnStart, Turns, WantedLinks, WorkerId,
 };
 
 use crate::{
@@ -94,6 +94,7 @@ async fn create(store: &PostgresStore, id: &str) {
         access: tenant(),
         agent: "a".into(),
         title: None,
+        model: None,
     };
     store.create_conversation(new).await.unwrap();
 }
@@ -258,8 +259,9 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
 
 async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     let access = tenant();
-    let renamed = store.rename_conversation(&access, id, Some("title"));
-    costs.of("rename_conversation", renamed).await.unwrap();
+    let title = ConversationChange::of_title("title");
+    let changed = store.change_conversation(&access, id, &title);
+    costs.of("change_conversation", changed).await.unwrap();
     let other = format!("{id}-new");
     let deleted = store.delete_conversation(&access, &other, None);
     costs.of("delete_conversation", deleted).await.unwrap();
@@ -341,7 +343,7 @@ const COSTS: [(&str, u64); 45] = [
     ("conversation", 1),
     ("list_conversations", 1),
     ("last_updates", 1),
-    ("rename_conversation", 1),
+    ("change_conversation", 1),
     ("delete_conversation", 19),
     ("offer_trace", 1),
     ("begin_trace", 1),

@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, FailureCode};
 use everturn_store::{
-    Conversations, MessageQueue, ModelCalls, OnUnknownAgent, PostgresOptions, PostgresStore,
-    Reconciliation, StepClaim, StepClaims, ToolClaim, ToolClaims, TurnFailure, Turns,
+    ConversationChange, Conversations, MessageQueue, ModelCalls, OnUnknownAgent, PostgresOptions,
+    PostgresStore, Reconciliation, StepClaim, StepClaims, ToolClaim, ToolClaims, TurnFailure,
+    Turns,
 };
 use everturn_test_servers::wait;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -204,9 +205,9 @@ async fn no_call_of_a_conversation_takes_every_connection() {
         turn.store.withdraw_message(&tenant(), "busy", "x").await
     });
     starve!(calls, busy, |turn| async move {
-        let title = Some("title");
+        let title = ConversationChange::of_title("title");
         turn.store
-            .rename_conversation(&tenant(), "busy", title)
+            .change_conversation(&tenant(), "busy", &title)
             .await
     });
     starve!(calls, busy, |turn| async move {

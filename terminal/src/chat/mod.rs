@@ -36,7 +36,7 @@ const HISTORY: u32 = 200;
 /// Runs the chat until the user leaves, the input ends, or the single turn has ended. The history of typed lines is a
 /// file in `data_dir`.
 pub async fn run(options: ChatOptions, data_dir: &Path) -> anyhow::Result<ExitCode> {
-    let client = options.gateway.client()?;
+    let client = options.gateway.client()?.choosing_model(options.model);
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let is_dumb = env::var("TERM").is_ok_and(|term| term == "dumb");
     let is_live = is_terminal && !is_dumb && !options.json;

@@ -34,7 +34,9 @@ fn agents(config: &Config) -> BTreeMap<String, Agent> {
 fn models(agent: &AgentDefinition) -> Vec<String> {
     let fallback = agent.fallback.iter().flat_map(|chain| &chain.models);
     let fallback = fallback.map(|model| model.model.clone());
-    agent.model.iter().cloned().chain(fallback).collect()
+    let chosen = agent.models.iter().map(|model| model.model.clone());
+    let own = agent.model.iter().cloned();
+    own.chain(chosen).chain(fallback).collect()
 }
 
 /// Returns the tools of the agents: the listed tools, the tools of hooks, and the tool that reads long results.

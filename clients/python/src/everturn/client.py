@@ -159,14 +159,16 @@ class Conversation:
         message_id: str | None = None,
         attachments: Sequence[Blob | str] = (),
         on_busy: OnBusy | None = None,
+        model: str | None = None,
     ) -> Turn:
         """Sends a message, and returns its turn, which may be read.
 
         The same ``message_id`` twice is one message, whichever program sends it: use your own to send a message again
         after a crash. ``on_busy`` says what to do while a turn runs: ``queue`` (the default), ``steer``, ``interrupt``
-        or ``reject``. ``attachments`` are files that were uploaded.
+        or ``reject``. ``attachments`` are files that were uploaded. ``model`` is the model of the whole turn, among the
+        ``models`` of the agent: ``provider/model``.
         """
-        return self._send(new_message(content, message_id, attachments, on_busy))
+        return self._send(new_message(content, message_id, attachments, on_busy, model))
 
     def ask(
         self,
@@ -175,9 +177,10 @@ class Conversation:
         message_id: str | None = None,
         attachments: Sequence[Blob | str] = (),
         on_busy: OnBusy | None = None,
+        model: str | None = None,
     ) -> Answer:
         """Sends a message as ``send`` does, and waits for the answer. Raises ``TurnError`` when there is none."""
-        turn = self.send(content, message_id=message_id, attachments=attachments, on_busy=on_busy)
+        turn = self.send(content, message_id=message_id, attachments=attachments, on_busy=on_busy, model=model)
         return turn.answer()
 
     def post(
@@ -187,9 +190,10 @@ class Conversation:
         message_id: str | None = None,
         attachments: Sequence[Blob | str] = (),
         on_busy: OnBusy | None = None,
+        model: str | None = None,
     ) -> AcceptedMessage:
         """Sends a message as ``send`` does, and does not wait for its turn."""
-        message = new_message(content, message_id, attachments, on_busy)
+        message = new_message(content, message_id, attachments, on_busy, model)
         return self._runner.run(self._session.outbox.send(message))
 
     def pending(self) -> list[Message]:
@@ -260,6 +264,10 @@ class Conversation:
     def rename(self, title: str) -> ConversationInfo:
         """Gives it another title."""
         return self._runner.run(self._calls.rename(title))
+
+    def choose_model(self, model: str) -> ConversationInfo:
+        """Chooses the model of new messages: ``provider/model``, or an empty text for the agent's own model."""
+        return self._runner.run(self._calls.choose_model(model))
 
     def delete(self) -> None:
         """Ends its turn, and removes it. Nothing can bring it back."""

@@ -14,6 +14,7 @@ export interface PendingMessage {
   readonly content: string;
   readonly attachments?: NewMessage["attachments"];
   readonly onBusy?: NewMessage["on_busy"];
+  readonly model?: NewMessage["model"];
   /** `queued`: it is stored, and waits for its turn. `failed`: send it again with the same id, or discard it. */
   readonly state: "sending" | "queued" | "failed";
   /** The gateway's id, by which events name the message. */
@@ -22,7 +23,7 @@ export interface PendingMessage {
 }
 
 /** What a message says, and how it is sent. */
-export type Outgoing = Pick<PendingMessage, "messageId" | "content" | "attachments" | "onBusy">;
+export type Outgoing = Pick<PendingMessage, "messageId" | "content" | "attachments" | "onBusy" | "model">;
 
 /** The messages of one conversation that are not in its log yet. */
 export class Outbox {
@@ -119,6 +120,7 @@ export class Outbox {
       message_id: message.messageId,
       ...(message.attachments === undefined ? {} : { attachments: message.attachments }),
       ...(message.onBusy === undefined ? {} : { on_busy: message.onBusy }),
+      ...(message.model === undefined ? {} : { model: message.model }),
       create: this.#first,
     };
     const messages = path`/agent/conversations/${this.#conversationId}/messages`;

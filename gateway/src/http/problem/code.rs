@@ -52,6 +52,8 @@ codes! {
     KeyNotFound = "key_not_found", NOT_FOUND, "No key has this id";
     /// The gateway's configuration does not have the agent for the caller's tenant.
     UnknownAgent = "unknown_agent", BAD_REQUEST, "No agent has this name";
+    /// The agent of the conversation does not have the chosen model.
+    UnknownModel = "unknown_model", BAD_REQUEST, "The agent does not have this model";
     /// The request is not valid HTTP, in a way without a code of its own.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
     /// The request has no valid credential.

@@ -38,6 +38,9 @@ pub(super) struct AgentBody {
     /// `provider/model`; null when only workers know the model.
     #[schema(required = true, example = "openai/gpt-5-mini")]
     model: Option<String>,
+    /// The models that a message may choose, the agent's own model first; empty when only workers know the models.
+    #[schema(example = json!(["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5"]))]
+    models: Vec<String>,
     /// The tools, in the order of the configuration.
     tools: Vec<AgentToolBody>,
     /// Messages with which a person may begin.
@@ -90,13 +93,13 @@ impl AgentBody {
     /// Returns the agent's body, with the owner for an admin of all tenants.
     fn of(agent: &OfferedAgent, is_admin_of_all: bool) -> Self {
         let definition = &agent.definition;
-        let model = definition.model.as_ref();
         let responsible = Some(&agent.responsible).filter(|_| is_admin_of_all);
         let responsible = responsible.cloned().unwrap_or_default();
         Self {
             name: definition.name.clone(),
             description: definition.description.clone(),
-            model: model.map(|model| format!("{}/{model}", definition.provider)),
+            model: definition.own_model(),
+            models: definition.allowed_models(),
             tools: definition.tools.iter().map(AgentToolBody::from).collect(),
             samples: agent.samples.clone(),
             owner: responsible.owner,

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 
 use super::{
     attachments::{Content, NewAttachment},
-    conversations::{for_message, id_or_key},
-    messages,
+    conversations::{NewProperties, for_message, id_or_key},
+    messages, model_choice,
 };
 use crate::{
     http::{
@@ -47,13 +47,17 @@ pub(super) struct ChatBody {
     /// The agent of a new conversation.
     #[schema(example = "default")]
     agent: Option<String>,
+    /// The model of the whole turn, `provider/model`, among the models of the agent. Without the field: the model of the
+    /// conversation, or else the agent's own model.
+    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    model: Option<String>,
     /// The client's own id of the message. A repeated request with an unchanged id stores no second message.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound,
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, UnknownModel, ConversationNotFound, BlobNotFound,
     IdempotencyConflict, MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfOwner, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
     ShuttingDown
 );
@@ -84,16 +88,19 @@ pub(super) async fn chat(
     let content = Content::checked(&state, body.message, body.attachments)?;
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;
     let conversation_id = id_or_key(&caller, body.conversation_id, &headers)?;
-    let conversation = for_message(&state, &caller, conversation_id, None, body.agent).await?;
-    let queued = messages::submit(
-        &state,
-        &caller,
-        &conversation,
+    let new = NewProperties {
+        agent: body.agent,
+        ..NewProperties::default()
+    };
+    let chosen = body.model.as_deref();
+    let conversation = for_message(&state, &caller, conversation_id, new, chosen).await?;
+    let sent = messages::Sent {
         content,
         client_message_id,
-        OnBusy::Queue,
-    )
-    .await?;
+        model: model_choice::checked(&state, &conversation.agent, body.model)?,
+        on_busy: OnBusy::Queue,
+    };
+    let queued = messages::submit(&state, &caller, &conversation, sent).await?;
     // The conversation's last sequence number was read before the message was stored. Therefore every event of a new
     // message's turn has a larger number. The turn of an earlier message may be anywhere in the log.
     let cursor = if queued.is_new {

@@ -1,4 +1,4 @@
-//! Creating, showing, renaming and deleting conversations.
+//! Creating, showing, changing and deleting conversations.
 
 use axum::{
     Json,
@@ -9,12 +9,12 @@ use everturn_proto::{
     money,
     words::{AuditAction, AuditTargetKind},
 };
-use everturn_store::{Conversation, NewConversation, ShownConversation};
+use everturn_store::{Conversation, ConversationChange, NewConversation, ShownConversation};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{idempotency::idempotency_key, usage::UsageBody};
+use super::{idempotency::idempotency_key, model_choice, usage::UsageBody};
 use crate::{
     http::{
         audit::WithDetails,
@@ -46,9 +46,21 @@ pub(super) struct NewConversationBody {
     /// Name of an agent in the gateway's configuration.
     #[schema(example = "default")]
     agent: Option<String>,
+    /// The model of the conversation's messages, `provider/model`, among the models of the agent (`GET /agents`). Without
+    /// the field: the agent's own model.
+    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    model: Option<String>,
 }
 
-problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTaken, BodyTooLarge);
+/// The properties of a conversation that a request may create.
+#[derive(Default)]
+pub(super) struct NewProperties {
+    pub(super) title: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, UnknownModel, ConversationIdTaken, BodyTooLarge);
 
 /// Creates a conversation.
 ///
@@ -71,7 +83,12 @@ pub(super) async fn create(
     let title = body.title.filter(|title| !title.is_empty());
     check_title(&state, title.as_deref().unwrap_or_default())?;
     let id = id_or_key(&caller, body.id, &headers)?;
-    let (conversation, is_new) = find_or_create(&state, &caller, id, title, body.agent).await?;
+    let new = NewProperties {
+        title,
+        agent: body.agent,
+        model: body.model,
+    };
+    let (conversation, is_new) = find_or_create(&state, &caller, id, new, None).await?;
     let status = if is_new {
         StatusCode::CREATED
     } else {
@@ -138,12 +155,13 @@ fn known_agent(
 }
 
 /// Returns the caller's conversation with the given id, created if missing; true when the call created the conversation.
+/// No conversation is created for a message whose chosen model the agent does not have.
 async fn find_or_create(
     state: &GatewayState,
     caller: &Caller,
     id: Option<String>,
-    title: Option<String>,
-    agent: Option<String>,
+    properties: NewProperties,
+    chosen: Option<&str>,
 ) -> Result<(Conversation, bool), Problem> {
     let is_named = id.is_some();
     let name = match id {
@@ -160,12 +178,15 @@ async fn find_or_create(
     {
         return Ok((conversation, false));
     }
-    let agent = known_agent(state, caller, agent.as_deref())?;
+    let agent = known_agent(state, caller, properties.agent.as_deref())?;
+    model_choice::checked(state, &agent, chosen.map(str::to_owned))?;
+    let model = properties.model.filter(|model| !model.is_empty());
     let new = NewConversation {
         name,
         access: caller.access.clone(),
+        model: model_choice::checked(state, &agent, model)?,
         agent,
-        title,
+        title: properties.title,
     };
     let conversation = state
         .ports
@@ -188,11 +209,11 @@ pub(super) async fn for_message(
     state: &GatewayState,
     caller: &Caller,
     id: Option<String>,
-    title: Option<String>,
-    agent: Option<String>,
+    new: NewProperties,
+    chosen: Option<&str>,
 ) -> Result<Conversation, Problem> {
     let named = id.clone().unwrap_or_default();
-    let found = find_or_create(state, caller, id, title, agent).await;
+    let found = find_or_create(state, caller, id, new, chosen).await;
     found
         .map(|(conversation, _)| conversation)
         .map_err(|problem| match problem.code() {
@@ -245,41 +266,50 @@ pub(super) async fn show(
         .ok_or_else(|| Problem::conversation_not_found(name.as_str()))
 }
 
-/// Changes of a conversation.
+/// Changes of a conversation. A field that is missing changes nothing.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = Rename)]
-pub(super) struct RenameBody {
+#[schema(as = ConversationChange)]
+pub(super) struct ChangeBody {
     /// The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
-    title: String,
+    title: Option<String>,
+    /// The model of new messages, `provider/model`, among the models of the agent. The empty text chooses the agent's own
+    /// model. Messages that wait already keep their model.
+    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    model: Option<String>,
 }
 
-problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge);
+problems!(ChangeRefusals: InvalidBody, InvalidId, UnknownModel, ConversationNotFound, BodyTooLarge);
 
-/// Renames a conversation.
+/// Changes the title or the model of a conversation.
 ///
 /// The conversation keeps its position in the list.
 #[utoipa::path(
-    patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
-    params(ConversationId), request_body = RenameBody,
-    responses((status = 200, body = ConversationBody, description = "The renamed conversation"), RenameRefusals)
+    patch, path = "/conversations/{id}", tag = "conversations", operation_id = "change_conversation",
+    params(ConversationId), request_body = ChangeBody,
+    responses((status = 200, body = ConversationBody, description = "The changed conversation"), ChangeRefusals)
 )]
-pub(super) async fn rename(
+pub(super) async fn change(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(name): ConversationId,
-    JsonBody(body): JsonBody<RenameBody>,
+    JsonBody(body): JsonBody<ChangeBody>,
 ) -> Result<Json<ConversationBody>, Problem> {
-    check_title(&state, &body.title)?;
-    let title = Some(body.title.as_str()).filter(|title| !title.is_empty());
+    check_title(&state, body.title.as_deref().unwrap_or_default())?;
     let conversation = state.conversation(&caller, &name).await?;
-    let renamed = state
+    let named = body.model.clone().filter(|model| !model.is_empty());
+    model_choice::checked(&state, &conversation.agent, named)?;
+    let change = ConversationChange {
+        title: body.title,
+        model: body.model,
+    };
+    let changed = state
         .ports
         .conversations
-        .rename_conversation(&caller.access, &conversation.id, title)
+        .change_conversation(&caller.access, &conversation.id, &change)
         .await?;
     state.lists.changed(&caller.access);
-    renamed
+    changed
         .map(|conversation| Json(conversation.into()))
         .ok_or_else(|| Problem::conversation_not_found(name.as_str()))
 }

@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::{
     attachments::{Content, NewAttachment},
-    conversations::{check_title, for_message},
+    conversations::{NewProperties, check_title, for_message},
     idempotency::idempotency_key,
+    model_choice,
 };
 use crate::{
     config::LostTurns,
@@ -43,6 +44,10 @@ pub(super) struct NewMessageBody {
     /// The client's own id of the message. A repeated request with an unchanged id stores no second message.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
+    /// The model of the whole turn, `provider/model`, among the models of the agent (`GET /agents`). Without the field: the
+    /// model of the conversation, or else the agent's own model. A message that joins a running turn changes no model.
+    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    model: Option<String>,
     #[serde(default)]
     #[schema(default = "queue")]
     on_busy: OnBusy,
@@ -61,6 +66,9 @@ pub(super) struct FirstMessageBody {
     /// Name of an agent in the gateway's configuration.
     #[schema(example = "default")]
     agent: Option<String>,
+    /// The model of the conversation's messages, `provider/model`, among the models of the agent.
+    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    model: Option<String>,
 }
 
 /// A stored message.
@@ -82,7 +90,7 @@ fn statuses() -> Object {
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, UnknownModel, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
     MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
 );
 
@@ -106,21 +114,25 @@ pub(super) async fn accept(
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = match body.create {
         None => state.conversation(&caller, &name).await?,
-        Some(FirstMessageBody { title, agent }) => {
-            let title = title.filter(|title| !title.is_empty());
+        Some(first) => {
+            let title = first.title.filter(|title| !title.is_empty());
             check_title(&state, title.as_deref().unwrap_or_default())?;
-            for_message(&state, &caller, Some(name.into_text()), title, agent).await?
+            let new = NewProperties {
+                title,
+                agent: first.agent,
+                model: first.model,
+            };
+            let chosen = body.model.as_deref();
+            for_message(&state, &caller, Some(name.into_text()), new, chosen).await?
         }
     };
-    let queued = submit(
-        &state,
-        &caller,
-        &conversation,
+    let sent = Sent {
         content,
         client_message_id,
-        body.on_busy,
-    )
-    .await?;
+        model: model_choice::checked(&state, &conversation.agent, body.model)?,
+        on_busy: body.on_busy,
+    };
+    let queued = submit(&state, &caller, &conversation, sent).await?;
     let status = if queued.is_waiting() {
         "queued"
     } else {
@@ -136,16 +148,29 @@ pub(super) async fn accept(
     ))
 }
 
+/// A message as its sender sent it, after the checks.
+pub(super) struct Sent {
+    pub(super) content: Content,
+    pub(super) client_message_id: Option<String>,
+    /// The model that the message names.
+    pub(super) model: Option<String>,
+    pub(super) on_busy: OnBusy,
+}
+
 /// Stores the message and hands the message to the conversation's turn. A repeated call with an unchanged client id
 /// stores no second message, and signals the turn again unless the message has an answer.
 pub(super) async fn submit(
     state: &GatewayState,
     caller: &Caller,
     conversation: &Conversation,
-    content: Content,
-    client_message_id: Option<String>,
-    on_busy: OnBusy,
+    sent: Sent,
 ) -> Result<QueuedMessage, Problem> {
+    let Sent {
+        content,
+        client_message_id,
+        model,
+        on_busy,
+    } = sent;
     let new = NewMessage {
         conversation_id: conversation.id.clone(),
         // The row's id is never the client's id: the table also has the ids of assistant messages, which a client could
@@ -154,6 +179,8 @@ pub(super) async fn submit(
         client_message_id,
         content: content.text,
         sent_by: caller.principal.clone(),
+        names_model: model.is_some(),
+        model: model.or_else(|| model_choice::of_conversation(state, conversation)),
         attachments: content.attachments,
         max_attached_bytes: state.ports.blobs.rules().max_message_bytes,
         on_busy: on_busy.stored(),

@@ -24,6 +24,7 @@ mod health;
 mod home;
 mod idempotency;
 mod messages;
+mod model_choice;
 mod page;
 mod remote_tools;
 mod resume;
@@ -87,7 +88,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(conversation_list::stream))
         .routes(routes!(
             conversations::show,
-            conversations::rename,
+            conversations::change,
             conversations::delete
         ))
         .routes(routes!(messages::accept, timeline::show))

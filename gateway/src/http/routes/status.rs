@@ -28,6 +28,9 @@ pub(super) struct ConversationStatusBody {
     /// Message of the running turn, or else the longest waiting message.
     #[schema(value_type = Option<Id>, required = true)]
     current_message_id: Option<String>,
+    /// The chosen model of the running turn, `provider/model`; null when the agent's own model answers.
+    #[schema(required = true, example = "openai/gpt-5-mini")]
+    model: Option<String>,
     /// The call that waits for its provider; null without a waiting call.
     #[schema(required = true)]
     waiting: Option<WaitingCallBody>,
@@ -94,5 +97,6 @@ pub(super) async fn show(
         is_running: status.is_running,
         last_sequence: status.last_sequence,
         current_message_id: status.current_message_id,
+        model: status.model,
     }))
 }

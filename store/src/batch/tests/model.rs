@@ -155,6 +155,7 @@ impl Model {
             self.steered.contains(id).then(|| StoredMessage {
                 content: String::new(),
                 attachments: Vec::new(),
+                model: None,
                 is_waiting,
             })
         };

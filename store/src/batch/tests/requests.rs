@@ -25,6 +25,7 @@ fn a_message_is_taken_once_and_its_row_wins() {
     let queued = taken(Some(StoredMessage {
         content: "stored".into(),
         attachments: Vec::new(),
+        model: None,
         is_waiting: true,
     }));
     assert_eq!(
@@ -35,6 +36,7 @@ fn a_message_is_taken_once_and_its_row_wins() {
         taken(Some(StoredMessage {
             content: "stored".into(),
             attachments: Vec::new(),
+            model: None,
             is_waiting: false
         }))
         .events,

@@ -136,7 +136,7 @@ impl PostgresStore {
         self.as_read(
             &turn.conversation_id,
             async |connection| match read::waiting_message(connection, turn).await? {
-                Some(read) => begin(connection, turn, read).await,
+                Some(read) => begin(connection, turn.clone(), read).await,
                 None => Ok(None),
             },
         )
@@ -182,7 +182,7 @@ impl PostgresStore {
 
 async fn begin(
     connection: &mut PgConnection,
-    turn: &BeginTurn,
+    mut turn: BeginTurn,
     read: ReadMessage,
 ) -> Result<Option<BegunTurn>> {
     let ReadMessage {
@@ -195,8 +195,12 @@ async fn begin(
     if !turn.agent.serves(&tenant_id) || tenant_id != turn.tenant_id {
         return Ok(None);
     }
+    turn.agent = turn.agent.with_choice(message.model.as_deref());
+    if turn.agent.unknown_model.is_some() {
+        return Ok(None);
+    }
     let (hash, now) = (definitions::hash(&turn.agent)?, now());
-    let first = FirstBatch::of(turn, conversation.last_sequence, Some(message))?;
+    let first = FirstBatch::of(&turn, conversation.last_sequence, Some(message))?;
     let batch = &first.batch;
     let mut parts = Parts::guarded_by(AdvanceUnclaimed {
         conversation_id: &turn.conversation_id,
@@ -208,10 +212,10 @@ async fn begin(
         read_log_id: conversation.log_id.as_str(),
         read_epoch: i64::from(run_epoch),
     });
-    first.add_to(&mut parts, turn, &hash, now);
+    first.add_to(&mut parts, &turn, &hash, now);
     parts.execute(connection).await?;
     let agent = PinnedAgent {
-        definition: turn.agent.clone(),
+        definition: turn.agent,
         hash,
     };
     Ok(Some(BegunTurn::now(

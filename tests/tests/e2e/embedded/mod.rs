@@ -42,6 +42,7 @@ pub(crate) mod keys;
 mod long_steps;
 pub(crate) mod mcp;
 mod memory_share;
+mod models;
 pub(crate) mod operations;
 mod output;
 mod own_tools;

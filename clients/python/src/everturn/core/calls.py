@@ -126,6 +126,12 @@ class ConversationCalls:
         answer: Conversation = yield from self.http.json(request)
         return answer
 
+    def choose_model(self, model: str) -> Flow[Conversation]:
+        """Chooses the model of new messages."""
+        request = Request(method="PATCH", path=self.path(), json={"model": model}, is_repeatable=True)
+        answer: Conversation = yield from self.http.json(request)
+        return answer
+
     def delete(self) -> Flow[None]:
         """Removes it."""
         yield from self.http.send(Request(method="DELETE", path=self.path()))

@@ -26,6 +26,7 @@ class Message:
     attachments: tuple[str, ...] = ()
     """The ``blob_id`` of each file."""
     on_busy: OnBusy | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,11 @@ class FirstMessage:
 
 
 def new_message(
-    content: str, message_id: str | None, attachments: Sequence[Blob | str], on_busy: OnBusy | None
+    content: str,
+    message_id: str | None,
+    attachments: Sequence[Blob | str],
+    on_busy: OnBusy | None,
+    model: str | None,
 ) -> Message:
     """Makes a message, with an id that nobody else makes unless one is given."""
     return Message(
@@ -45,6 +50,7 @@ def new_message(
         message_id=message_id or f"m-{uuid4().hex}",
         attachments=tuple(file["blob_id"] for file in attachments_of(attachments)),
         on_busy=on_busy,
+        model=model,
     )
 
 
@@ -92,6 +98,8 @@ class Outbox:
             body["attachments"] = attachments_of(message.attachments)
         if message.on_busy is not None:
             body["on_busy"] = message.on_busy
+        if message.model is not None:
+            body["model"] = message.model
         body["create"] = given(agent=self._first.agent, title=self._first.title)
         request = Request(method="POST", path=self._calls.path("messages"), json=body, is_repeatable=True)
         accepted: AcceptedMessage = yield from self._calls.http.json(request)

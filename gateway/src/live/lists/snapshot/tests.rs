@@ -17,6 +17,7 @@ fn row(id: &str, second: i64) -> ListedConversation {
         owner_id: None,
         agent: "a".to_owned(),
         title: None,
+        model: None,
         message_count: 0,
         last_sequence: 0,
         created_at: at,
