@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::CallLimits;
+use crate::{caller::CallerFields, gate::CallLimits};
 
 /// The address of a provider, and the form of its requests.
 #[derive(Clone)]
@@ -15,6 +15,8 @@ pub struct Provider {
     pub api_key: Option<String>,
     /// Further headers of each request, by name. The values are secrets like the key.
     pub headers: BTreeMap<String, String>,
+    /// The facts about callers in each request.
+    pub caller: CallerFields,
     /// The limits of one process's calls to the provider.
     pub limits: CallLimits,
     /// True when the provider makes responses in the background, if its kind can ([`ProviderKind::has_background`]).
@@ -29,6 +31,7 @@ impl Provider {
             base_url: None,
             api_key: None,
             headers: BTreeMap::new(),
+            caller: CallerFields::default(),
             limits: CallLimits::default(),
             background: kind.has_background(),
         }

@@ -181,7 +181,8 @@ CREATE TABLE public.conversations (
     spent_cache_write bigint DEFAULT 0 NOT NULL,
     spent_reasoning bigint DEFAULT 0 NOT NULL,
     spent_nano bigint,
-    model text DEFAULT ''::text NOT NULL
+    model text DEFAULT ''::text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
