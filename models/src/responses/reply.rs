@@ -47,6 +47,8 @@ pub(super) struct Hearing<'a> {
     last: Option<u64>,
     text: Heard,
     reasoning: Heard,
+    /// The indexes of the items with a call whose arguments the listener gets.
+    calls: Vec<u64>,
     /// The complete items, by index.
     items: BTreeMap<u64, Value>,
 }
@@ -66,6 +68,7 @@ impl<'a> Hearing<'a> {
             last: None,
             text: Heard::default(),
             reasoning: Heard::default(),
+            calls: Vec::new(),
             items: BTreeMap::new(),
         }
     }
@@ -103,6 +106,8 @@ impl<'a> Hearing<'a> {
             "response.reasoning_text.delta" => {
                 self.hear_piece(Part::Reasoning, &event, "content_index")?;
             }
+            "response.output_item.added" => self.begin_call(&event),
+            "response.function_call_arguments.delta" => self.hear_call(&event),
             "response.output_item.done" if self.items.len() < MAX_ITEMS => {
                 let position = event["output_index"].as_u64().unwrap_or_default();
                 self.items.insert(position, event["item"].take());
@@ -117,11 +122,37 @@ impl<'a> Hearing<'a> {
         Ok(None)
     }
 
+    /// Reports the name of a call that begins.
+    fn begin_call(&mut self, event: &Value) {
+        let (item, index) = (&event["item"], event["output_index"].as_u64());
+        if item["type"] != "function_call" {
+            return;
+        }
+        let name = item["name"].as_str().unwrap_or_default();
+        if let (Some(index), Some(part)) = (index, Part::of_call(self.calls.len())) {
+            self.calls.push(index);
+            self.listener.delta(part, &format!("{name}\n"));
+        }
+    }
+
+    /// Reports a piece of the arguments of a call.
+    fn hear_call(&mut self, event: &Value) {
+        let index = event["output_index"].as_u64();
+        let position = self.calls.iter().position(|call| Some(*call) == index);
+        let part = position.and_then(Part::of_call);
+        let piece = event["delta"].as_str().unwrap_or_default();
+        if let Some(part) = part.filter(|_| !piece.is_empty()) {
+            self.listener.delta(part, &piece.replace('\0', "\u{fffd}"));
+        }
+    }
+
     fn hear_piece(&mut self, part: Part, event: &Value, index: &str) -> Result<(), ModelError> {
         let piece = event["delta"].as_str().unwrap_or_default();
         let number = |key: &str| event[key].as_u64().unwrap_or_default();
         let position = (number("output_index"), number(index));
-        let heard = self.heard(part);
+        let Some(heard) = self.heard(part) else {
+            return Ok(());
+        };
         let is_next = heard
             .position
             .replace(position)
@@ -135,17 +166,20 @@ impl<'a> Hearing<'a> {
         if piece.is_empty() {
             return Ok(());
         }
-        let heard = self.heard(part);
+        let Some(heard) = self.heard(part) else {
+            return Ok(());
+        };
         check_size("text", heard.text.len() + piece.len())?;
         heard.text.push_str(piece);
         self.listener.delta(part, piece);
         Ok(())
     }
 
-    fn heard(&mut self, part: Part) -> &mut Heard {
+    fn heard(&mut self, part: Part) -> Option<&mut Heard> {
         match part {
-            Part::Text => &mut self.text,
-            Part::Reasoning => &mut self.reasoning,
+            Part::Text => Some(&mut self.text),
+            Part::Reasoning => Some(&mut self.reasoning),
+            Part::Call(_) => None,
         }
     }
 
@@ -164,7 +198,8 @@ impl<'a> Hearing<'a> {
             (Part::Reasoning, &reply.reasoning),
             (Part::Text, &reply.text),
         ] {
-            let rest = whole.strip_prefix(self.heard(part).text.as_str());
+            let heard = self.heard(part).map(|heard| heard.text.as_str());
+            let rest = whole.strip_prefix(heard.unwrap_or_default());
             self.say(part, rest.unwrap_or_default())?;
         }
         Ok(())
