@@ -29,6 +29,7 @@ mod audit;
 mod auth;
 mod blobs;
 mod budgets;
+mod caller;
 mod checker;
 mod codec;
 mod file;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
+    caller::CallerTable,
     checker::Checker,
     forms::{HttpUrl, Number, Variable, Written},
     profile::ProfileTable,
@@ -60,6 +61,8 @@ pub(super) struct ProviderTable {
     tokens_per_minute: Option<Written<Tokens>>,
     background: Option<Spanned<bool>>,
     profile: Option<ProfileTable>,
+    #[serde(default)]
+    caller: CallerTable,
 }
 
 /// Checks the tables. Adds each usual provider without a table whose key is in the environment.
@@ -127,9 +130,14 @@ impl ProviderTable {
                  \"https://NAME.openai.azure.com/openai/v1/\"",
             );
         }
+        let caller = self.caller.check(check, self.kind, |header| {
+            let mut names = self.headers_env.keys();
+            names.any(|name| name.get_ref().eq_ignore_ascii_case(header))
+        });
         let key = self.api_key_env.as_ref();
         Provider {
             kind: self.kind,
+            caller,
             headers: check.secret_headers(&self.headers_env),
             profile: (self.profile.as_ref())
                 .map(|profile| profile.check(self.kind, check))

@@ -57,6 +57,7 @@ impl World {
             agent: "default".to_owned(),
             title: None,
             model: None,
+            metadata: std::collections::BTreeMap::new(),
         };
         self.store.create_conversation(new).await.unwrap();
     }

@@ -9,8 +9,10 @@ use reqwest::{
     header::{ACCEPT, HeaderName, HeaderValue},
     redirect, retry,
 };
+use serde_json::Value;
 
 use crate::{
+    caller::{Caller, CallerFields},
     error::ModelError,
     gate::Admission,
     gate::Gate,
@@ -73,6 +75,8 @@ pub(super) struct Endpoint {
     pub(super) url: Url,
     /// The headers of each request: the key, and the configured headers.
     headers: BTreeMap<String, String>,
+    /// The facts about callers in each call.
+    caller: CallerFields,
     /// The key and the values of the configured headers, which are cut out of messages.
     secrets: Secrets,
     gate: Option<Gate>,
@@ -103,6 +107,7 @@ impl Endpoint {
         Ok(Self {
             url,
             headers: headers(name, provider, key)?,
+            caller: provider.caller.clone(),
             gate: Gate::new(name, provider.limits),
             profile: provider.profile,
             secrets: Secrets::of(key.into_iter().chain(values)),
@@ -135,6 +140,21 @@ impl Endpoint {
             request = request.header(name, value);
         }
         request
+    }
+
+    /// Returns a call: a request with its body, and with the facts about the caller.
+    pub(super) fn call(
+        &self,
+        kind: ProviderKind,
+        mut request: RequestBuilder,
+        mut body: Value,
+        caller: &Caller,
+    ) -> RequestBuilder {
+        self.caller.add_to(&mut body, kind, caller);
+        for (name, value) in self.caller.headers_of(caller) {
+            request = request.header(name, value);
+        }
+        request.json(&body)
     }
 
     /// Waits until the provider's limits let one more call begin.

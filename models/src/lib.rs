@@ -7,6 +7,7 @@
 //!
 //! - [`ModelClient`], [`ModelRequest`], [`ModelReply`]: the port
 //! - [`Models`]: the clients of every provider
+//! - [`Caller`]: the facts about the caller of a turn that a provider gets
 //! - `client`, `wire`: the adapters for chat completions, Anthropic's messages and Gemini
 //! - `responses`: the adapter for OpenAI's Responses API
 //! - `conversation`: a conversation in the form that every adapter writes
@@ -19,6 +20,7 @@
 //!
 //! Must not be here: the choice of a model, the context of a call, and its costs (`everturn-activities`).
 
+mod caller;
 mod client;
 mod conversation;
 mod endpoint;
@@ -44,6 +46,7 @@ mod wire;
 /// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
 pub use everturn_proto::event::Usage;
 
+pub use caller::{Caller, CallerFields, CallerText};
 pub use client::StreamingClient;
 pub use endpoint::ProviderError;
 pub use error::ModelError;

@@ -8,7 +8,7 @@ use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
 use crate::{
-    error::ModelError, files::SentFiles, gate::Admission, output::OutputFormat,
+    caller::Caller, error::ModelError, files::SentFiles, gate::Admission, output::OutputFormat,
     parameters::Parameters, provider::ProviderKind,
 };
 
@@ -74,6 +74,8 @@ pub struct ModelRequest {
     pub agent: String,
     /// The prices of the model, for metrics; `None` without configured prices.
     pub prices: Option<Prices>,
+    /// The caller of the turn. A provider gets the facts that its table names.
+    pub caller: Caller,
     /// System prompt, if any.
     pub instructions: Option<String>,
     /// The conversation, oldest first.

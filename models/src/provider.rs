@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 pub use crate::kind::ProviderKind;
-use crate::{gate::CallLimits, profile::ProfileSettings};
+use crate::{caller::CallerFields, gate::CallLimits, profile::ProfileSettings};
 
 /// The address of a provider, and the form of its requests.
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub struct Provider {
     pub headers: BTreeMap<String, String>,
     /// The fields of the provider's profile that differ from the table of profiles.
     pub profile: ProfileSettings,
+    /// The facts about callers in each request.
+    pub caller: CallerFields,
     /// The limits of one process's calls to the provider.
     pub limits: CallLimits,
     /// True when the provider makes responses in the background, if its kind can ([`ProviderKind::has_background`]).
@@ -33,6 +35,7 @@ impl Provider {
             api_key: None,
             headers: BTreeMap::new(),
             profile: ProfileSettings::default(),
+            caller: CallerFields::default(),
             limits: CallLimits::default(),
             background: kind.has_background(),
         }

@@ -138,6 +138,11 @@ pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)
 }
 
+/// Returns an opaque text for a caller: equal for equal parts, and without the parts themselves.
+pub fn caller_hash(parts: &[&str]) -> String {
+    hash(&[&["caller"], parts].concat(), 32)
+}
+
 /// Why a text is no id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {

@@ -180,8 +180,7 @@ CREATE TABLE public.conversations (
     spent_cached bigint DEFAULT 0 NOT NULL,
     spent_cache_write bigint DEFAULT 0 NOT NULL,
     spent_reasoning bigint DEFAULT 0 NOT NULL,
-    spent_nano bigint,
-    model text DEFAULT ''::text NOT NULL
+    spent_nano bigint
 );
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -201,7 +200,6 @@ CREATE TABLE public.messages (
     on_busy text DEFAULT ''::text NOT NULL,
     attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
     sent_by text COLLATE pg_catalog."C",
-    model text,
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.tool_execution_records (

@@ -47,6 +47,7 @@ async fn conversation(store: &SqliteStore) {
         agent: "default".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     store.create_conversation(new).await.unwrap().unwrap();
 }

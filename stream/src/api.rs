@@ -5,6 +5,8 @@ use everturn_proto::{LogId, SealedStep};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+pub use crate::part::Part;
+
 /// The key of a step's text. A text grows while the model writes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TextKey {
@@ -12,18 +14,8 @@ pub struct TextKey {
     pub agent_execution_id: String,
     /// The number of the step.
     pub step: u32,
-    /// Answer or reasoning.
+    /// The kind of the text.
     pub part: Part,
-}
-
-/// The kind of a text. A step has at most two texts: one per kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// The text for the user: a thought or the answer.
-    Text,
-    /// The reasoning of a reasoning model, written before the answer.
-    Reasoning,
 }
 
 /// A piece of an open text.

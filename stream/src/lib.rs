@@ -12,12 +12,14 @@
 
 pub mod api;
 pub mod in_process;
+pub mod part;
 pub mod redis;
 pub mod shared_counts;
 pub mod text_writer;
 
 pub use self::redis::{RedisPeer, RedisStream, RedisStreamOptions, redis_peer};
 pub use api::*;
+pub use part::MAX_SHOWN_CALLS;
 pub use in_process::{InProcessStream, StreamOptions};
 pub use shared_counts::{Counted, Exceeded, Held, Holder, SharedCounts, Spent};
 pub use text_writer::TextWriter;

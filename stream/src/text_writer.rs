@@ -32,7 +32,8 @@ const MAX_PAUSE: Duration = Duration::from_millis(200);
 /// must not delay the turn.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
-const PARTS: [Part; 2] = [Part::Reasoning, Part::Text];
+/// The longest shown call, in bytes. The saved call has every byte; readers see enough of a long one to follow.
+const MAX_CALL_BYTES: usize = 256 * 1024;
 
 /// Publishes the texts of one LLM call. Dropping the writer stops publishing.
 ///
@@ -56,9 +57,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Buffers {
-    /// The texts in the order of [`PARTS`].
-    parts: [Buffer; 2],
-    /// The index of the last published part. The parts alternate, so neither part starves.
+    /// The texts in the order of their beginnings.
+    parts: Vec<(Part, Buffer)>,
+    /// The index of the last published part. The parts take turns, so no part starves.
     last: usize,
 }
 
@@ -115,16 +116,19 @@ impl TextWriter {
         self.shared.pushed.notify_one();
     }
 
-    /// Appends to a text. Never blocks. Text beyond `MAX_TEXT_BYTES` is not shown live.
+    /// Appends to a text. Never blocks. Text beyond `MAX_TEXT_BYTES`, and the rest of a long call, are not shown live.
     pub fn push(&self, part: Part, text: &str) {
-        if self.shared.lock().parts[index(part)].push(text) {
+        if self.shared.lock().push(part, text) {
             self.shared.pushed.notify_one();
         }
     }
 
     /// Returns the text pushed so far.
     pub fn text_so_far(&self, part: Part) -> String {
-        self.shared.lock().parts[index(part)].text.clone()
+        let buffers = self.shared.lock();
+        let mut parts = buffers.parts.iter();
+        let found = parts.find(|(known, _)| *known == part);
+        found.map_or_else(String::new, |(_, buffer)| buffer.text.clone())
     }
 
     /// Waits until the stream refuses a piece: a newer generation runs, or the step's event is saved. The LLM call of
@@ -173,11 +177,11 @@ impl Shared {
 
 impl Buffer {
     /// Appends to the text. Returns false when the buffer has no new text to publish.
-    fn push(&mut self, text: &str) -> bool {
+    fn push(&mut self, text: &str, limit: usize) -> bool {
         if self.is_full || text.is_empty() {
             return false;
         }
-        let cut = text.floor_char_boundary(MAX_TEXT_BYTES - self.text.len());
+        let cut = text.floor_char_boundary(limit - self.text.len());
         self.is_full = cut < text.len();
         self.text.push_str(&text[..cut]);
         cut > 0
@@ -192,6 +196,20 @@ impl Buffer {
 }
 
 impl Buffers {
+    /// Appends to a text. Returns false when the text has nothing new to publish.
+    fn push(&mut self, part: Part, text: &str) -> bool {
+        let limit = match part {
+            Part::Text | Part::Reasoning => MAX_TEXT_BYTES,
+            Part::Call(_) => MAX_CALL_BYTES,
+        };
+        let found = self.parts.iter().position(|(known, _)| *known == part);
+        let index = found.unwrap_or_else(|| {
+            self.parts.push((part, Buffer::default()));
+            self.parts.len() - 1
+        });
+        self.parts[index].1.push(text, limit)
+    }
+
     /// The next piece to publish and the index of its part.
     fn next(
         &mut self,
@@ -199,16 +217,15 @@ impl Buffers {
         is_finishing: bool,
         continues: bool,
     ) -> Option<(usize, Piece)> {
-        let order = [1 - self.last, self.last];
-        let index = order
-            .into_iter()
-            .find(|index| self.parts[*index].is_pending(is_finishing, continues))?;
+        let count = self.parts.len();
+        let mut order = (1..=count).map(|after| (self.last + after) % count);
+        let index = order.find(|index| self.parts[*index].1.is_pending(is_finishing, continues))?;
         self.last = index;
-        let buffer = &self.parts[index];
+        let (part, buffer) = &self.parts[index];
         let key = TextKey {
             agent_execution_id: address.agent_execution_id.clone(),
             step: address.step,
-            part: PARTS[index],
+            part: *part,
         };
         let piece = Piece {
             message_id: address.message_id.clone(),
@@ -225,7 +242,7 @@ impl Buffers {
     /// Records the answer to a piece. After an error the piece may have arrived. If it has, the stream answers the
     /// next try with a gap.
     fn book(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
-        let buffer = &mut self.parts[sent.index];
+        let (_, buffer) = &mut self.parts[sent.index];
         match published {
             Ok(Published::Accepted) => {
                 buffer.sent = sent.end;
@@ -235,13 +252,6 @@ impl Buffers {
             Ok(Published::Behind) => (buffer.sent, buffer.behind) = (0, sent.end),
             Ok(Published::Refused) | Err(_) => {}
         }
-    }
-}
-
-fn index(part: Part) -> usize {
-    match part {
-        Part::Reasoning => 0,
-        Part::Text => 1,
     }
 }
 

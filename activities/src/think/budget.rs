@@ -112,8 +112,7 @@ pub(super) fn estimated_tokens(
 /// True for a call that the provider refused before the first token, and does not bill.
 pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
     let is_silent = text.is_none_or(|text| {
-        let mut parts = [Part::Text, Part::Reasoning].into_iter();
-        parts.all(|part| text.text_so_far(part).is_empty())
+        Part::all().all(|part| text.text_so_far(part).is_empty())
     });
     error.is_refused && is_silent
 }

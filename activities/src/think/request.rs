@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_models::{ModelRequest, OfferedTool, OutputFormat, Parameters};
+use everturn_models::{Caller, ModelRequest, OfferedTool, OutputFormat, Parameters};
 use everturn_proto::{
     turn::AgentDefinition,
     words::{FailureCode, MessageRole, ToolKind},
@@ -19,8 +19,8 @@ use crate::failure as fail;
 
 /// Makes the requests of a call.
 pub(super) struct RequestMaker<'a> {
-    /// The conversation's tenant.
-    pub(super) tenant_id: &'a str,
+    /// The caller of the turn.
+    pub(super) caller: Caller,
     pub(super) agent_hash: &'a str,
     pub(super) tools: &'a ToolRegistry,
     /// The worker's agents by name. The tool `delegate` lists agents for sub-agents.
@@ -51,6 +51,10 @@ impl RequestMaker<'_> {
             provider: agent.provider.clone(),
             model: model_of(agent, self.agent_hash)?,
             agent: agent.name.clone(),
+            caller: Caller {
+                agent: agent.name.clone(),
+                ..self.caller.clone()
+            },
             prices: agent.prices,
             files: self.files.read(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
@@ -72,7 +76,7 @@ impl RequestMaker<'_> {
             .iter()
             .partition(|tool| tool.kind() == ToolKind::Delegate);
         let asker = Asker {
-            tenant_id: self.tenant_id,
+            tenant_id: &self.caller.tenant_id,
             agent: &agent.name,
         };
         let tools = self
@@ -84,7 +88,7 @@ impl RequestMaker<'_> {
         tools.extend(
             delegate
                 .into_iter()
-                .filter_map(|tool| delegate::spec(tool, self.agents, self.tenant_id)),
+                .filter_map(|tool| delegate::spec(tool, self.agents, &self.caller.tenant_id)),
         );
         Ok(tools)
     }

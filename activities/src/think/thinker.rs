@@ -4,8 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_models::ModelClient;
+use everturn_models::{Caller, ModelClient};
 use everturn_proto::{
+    ConversationName,
     turn::{AgentDefinition, ThinkRequest},
     words::AnswersFrom,
 };
@@ -156,7 +157,7 @@ impl Thinker {
             may_compact: request.may_compact,
             at_step_limit: request.at_step_limit,
             request: RequestMaker {
-                tenant_id: &call.tenant_id,
+                caller: caller(claimed, call),
                 agent_hash: claimed.agent_hash,
                 tools: &self.tools,
                 agents: self.agents.by_name(),
@@ -263,5 +264,18 @@ impl Thinker {
             blobs: &self.blobs,
             known: &self.known.files,
         }
+    }
+}
+
+/// Returns the facts about the caller of a call. The agent's name comes from the request.
+fn caller(claimed: &Claimed<'_>, call: &ClaimedCall) -> Caller {
+    let step = claimed.step;
+    Caller {
+        tenant_id: call.tenant_id.clone(),
+        owner_id: call.owner_id.clone(),
+        conversation_id: ConversationName::of_id(&step.conversation_id).to_owned(),
+        message_id: step.message_id.clone(),
+        agent: String::new(),
+        metadata: call.metadata.clone(),
     }
 }

@@ -22,6 +22,7 @@ export { type Frame, reduce, Reducer, type ReducerOptions } from "./state/reduce
 export { answerOfTurn, endOfTurn, itemsOfAgent, itemsOfTurn, pendingApprovals } from "./state/select.js";
 export * from "./state/state.js";
 export { timeline } from "./state/timeline.js";
+export { type WrittenCall, writtenCall } from "./state/written.js";
 export { type TurnRow, type TurnRows, turnRows } from "./state/waterfall.js";
 export type { Connection } from "./wire/stream.js";
 export type * as api from "./api.js";

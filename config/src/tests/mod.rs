@@ -4,6 +4,7 @@ mod agents;
 mod agents_d;
 mod auth;
 mod budgets;
+mod caller;
 mod documented;
 mod examples;
 mod fallback;

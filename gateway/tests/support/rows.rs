@@ -89,6 +89,7 @@ impl TestStore {
             agent: "default".to_owned(),
             title: None,
             model: None,
+            metadata: std::collections::BTreeMap::new(),
         };
         finish(self.database.create_conversation(new)).unwrap();
     }

@@ -1,6 +1,17 @@
 /** The items of a conversation, each as people read it. */
 
-import type { AssistantMessage, Conversation, End, Item, OpenText, Thought, ToolCall, WorkPlan } from "everturn-client";
+import {
+  type AssistantMessage,
+  type Conversation,
+  type End,
+  type Item,
+  type OpenText,
+  type Thought,
+  type ToolCall,
+  type WorkPlan,
+  type WrittenCall,
+  writtenCall,
+} from "everturn-client";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
 import { Files, filesOf } from "./files";
@@ -14,6 +25,9 @@ import { callsOf, isSameRow, type Row, type Rows, rowsWithin, textsBelow } from 
 import { Fault, Plain, visible } from "./shown";
 import { texts } from "./texts";
 import { titleOf, ToolCard } from "./tool";
+
+/** Characters of a call's arguments that are shown while the model writes them. */
+const WRITTEN_CHARS = 600;
 
 /** Rows of a sub-agent that are shown at first, and more with each step. */
 const NESTED = 30;
@@ -66,10 +80,13 @@ function Nested({ agent, ...props }: Omit<RowProps, "row"> & { agent: string }) 
 }
 
 /** A text that a model writes: reasoning, the text before tools, or the answer. */
-export function Writing({ text: { part, text, generation } }: { text: OpenText }) {
+export function Writing({ text: open }: { text: OpenText }) {
+  const { part, text, generation } = open;
   const first = useRef(generation);
   // An attempt that failed is written anew, from its beginning.
   const isAgain = generation > first.current && <p class="hint">{texts.again}</p>;
+  const call = writtenCall(open);
+  if (call) return call.toolName === "" ? null : <>{isAgain}<WritingCall call={call} /></>;
   if (part === "reasoning") {
     return (
       <>
@@ -85,6 +102,16 @@ export function Writing({ text: { part, text, generation } }: { text: OpenText }
         <Markdown text={text} isWriting />
       </article>
     </>
+  );
+}
+
+/** A tool call that a model writes: the end of its arguments, and their size, so that a long file is no silence. */
+function WritingCall({ call: { toolName, toolInput } }: { call: WrittenCall }) {
+  return (
+    <details class="item thought" data-writing-call open>
+      <summary>{texts.writesCall(visible(toolName), toolInput.length)}</summary>
+      <Plain text={toolInput.slice(-WRITTEN_CHARS)} />
+    </details>
   );
 }
 

@@ -156,6 +156,7 @@ const EN = {
   withdrawn: "Will not run",
 
   // Long conversations, files, results and notes.
+  writesCall: (tool: string, characters: number) => `${tool} is being written: ${characters} characters`,
   again: "That attempt failed. It is written anew.",
   brokenPicture: "The picture cannot be shown.",
   earlierRows: (count: number) => `Show what came before (${count.toLocaleString("en")})`,
@@ -408,6 +409,7 @@ const ZH: typeof EN = {
   withdrawn: "不会运行",
 
   // Long conversations, files, results and notes.
+  writesCall: (tool, characters) => `正在书写 ${tool}：${characters} 个字符`,
   again: "那次尝试失败了，正在重新书写。",
   brokenPicture: "无法显示此图片。",
   earlierRows: (count) => `显示更早的内容（${count.toLocaleString("zh")}）`,

@@ -52,7 +52,8 @@ impl Target {
     fn post(&self, request: &ModelRequest, profile: &Profile) -> RequestBuilder {
         let url = wire::url(self.kind, &self.endpoint.url, &request.model);
         let post = self.endpoint.request(&self.http, Method::POST, url);
-        post.json(&wire::body(request, profile))
+        let body = wire::body(request, profile);
+        self.endpoint.call(self.kind, post, body, &request.caller)
     }
 }
 

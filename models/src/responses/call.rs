@@ -118,9 +118,8 @@ impl<'a> Call<'a> {
             if mode.is_background {
                 post = post.header("idempotency-key", self.idempotency_key());
             }
-            let answer = self
-                .send(post.json(&body(self.request, mode, &profile)))
-                .await?;
+            let body = body(self.request, mode, &profile);
+            let answer = self.send(self.target.call(post, body, self.request)).await?;
             if answer.status().is_success() {
                 return Ok(answer);
             }

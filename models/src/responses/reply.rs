@@ -45,6 +45,8 @@ pub(super) struct Events<'a> {
     has_begun: bool,
     /// The number of the last event; repeated events are skipped.
     last: Option<u64>,
+    /// The indexes of the items with a call whose arguments the listener gets.
+    calls: Vec<u64>,
     /// The complete items, by index.
     items: BTreeMap<u64, Value>,
 }
@@ -55,6 +57,7 @@ impl<'a> Events<'a> {
             hearing: Hearing::new(listener, false),
             has_begun: false,
             last: None,
+            calls: Vec::new(),
             items: BTreeMap::new(),
         }
     }
@@ -98,6 +101,8 @@ impl<'a> Events<'a> {
             "response.reasoning_text.delta" => {
                 self.hear_piece(Part::Reasoning, &event, "content_index")?;
             }
+            "response.output_item.added" => self.begin_call(&event),
+            "response.function_call_arguments.delta" => self.hear_call(&event),
             "response.output_item.done" if self.items.len() < MAX_ITEMS => {
                 let position = event["output_index"].as_u64().unwrap_or_default();
                 self.items.insert(position, event["item"].take());
@@ -111,6 +116,30 @@ impl<'a> Events<'a> {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Reports the name of a call that begins.
+    fn begin_call(&mut self, event: &Value) {
+        let (item, index) = (&event["item"], event["output_index"].as_u64());
+        if item["type"] != "function_call" {
+            return;
+        }
+        let name = item["name"].as_str().unwrap_or_default();
+        if let (Some(index), Some(part)) = (index, Part::of_call(self.calls.len())) {
+            self.calls.push(index);
+            self.hearing.listener().delta(part, &format!("{name}\n"));
+        }
+    }
+
+    /// Reports a piece of the arguments of a call.
+    fn hear_call(&mut self, event: &Value) {
+        let index = event["output_index"].as_u64();
+        let position = self.calls.iter().position(|call| Some(*call) == index);
+        let part = position.and_then(Part::of_call);
+        let piece = event["delta"].as_str().unwrap_or_default();
+        if let Some(part) = part.filter(|_| !piece.is_empty()) {
+            self.hearing.listener().delta(part, &without_nul(piece));
+        }
     }
 
     fn hear_piece(&mut self, part: Part, event: &Value, index: &str) -> Result<(), ModelError> {

@@ -6,8 +6,11 @@ use std::{
 };
 
 use reqwest::{Method, RequestBuilder, Url};
+use serde_json::Value;
 
-use crate::{endpoint::Endpoint, profile::Profile, provider::ProviderKind};
+use crate::{
+    endpoint::Endpoint, port::ModelRequest, profile::Profile, provider::ProviderKind,
+};
 
 /// One provider, ready for calls.
 pub(super) struct Target {
@@ -42,6 +45,17 @@ impl Target {
 
     pub(super) fn post(&self, path: &[&str]) -> RequestBuilder {
         self.request(Method::POST, self.url(path))
+    }
+
+    /// Returns the request for a response: with its body, and with the facts about the caller.
+    pub(super) fn call(
+        &self,
+        post: RequestBuilder,
+        body: Value,
+        request: &ModelRequest,
+    ) -> RequestBuilder {
+        let kind = ProviderKind::OpenAiResponses;
+        self.endpoint.call(kind, post, body, &request.caller)
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {

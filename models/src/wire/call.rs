@@ -165,7 +165,9 @@ impl Reading<'_> {
         }
         self.has_begun = true;
         self.reader
-            .read(value, text, &mut self.received, &mut self.hearing)
+            .read(value, text, &mut self.received, &mut self.hearing)?;
+        self.hearing.hear_calls(&self.received.calls);
+        Ok(())
     }
 
     fn end(mut self) -> Result<ModelReply, ModelError> {

@@ -3,7 +3,7 @@
 
 use everturn_stream::Part;
 
-use super::think_tags::ThinkTags;
+use super::{calls::Calls, think_tags::ThinkTags};
 use crate::{error::ModelError, limits::check_size, port::ReplyListener};
 
 /// The text between two blocks of a text.
@@ -16,6 +16,8 @@ pub(crate) struct Hearing<'a> {
     reasoning: Heard,
     /// The reader of `<think>` tags, for servers that leave thoughts in the text.
     tags: Option<ThinkTags>,
+    /// The bytes of each call's arguments that the listener has.
+    calls: Vec<usize>,
 }
 
 /// The heard part of a text.
@@ -44,6 +46,7 @@ impl<'a> Hearing<'a> {
             text: Heard::default(),
             reasoning: Heard::default(),
             tags: has_tags.then(ThinkTags::default),
+            calls: Vec::new(),
         }
     }
 
@@ -70,6 +73,30 @@ impl<'a> Hearing<'a> {
         }
     }
 
+    /// Reports the new part of each call's arguments. A call that writes its arguments anew is reported no further,
+    /// because readers get the whole call when it is saved.
+    pub(crate) fn hear_calls(&mut self, calls: &Calls) {
+        for (position, (name, arguments)) in calls.so_far().enumerate() {
+            let Some(part) = Part::of_call(position) else {
+                return;
+            };
+            if self.calls.len() <= position {
+                self.calls.push(0);
+            }
+            let heard = &mut self.calls[position];
+            let Some(piece) = arguments.get(*heard..).filter(|piece| !piece.is_empty()) else {
+                continue;
+            };
+            let piece = without_nul(piece);
+            if *heard == 0 {
+                self.listener.delta(part, &format!("{name}\n{piece}"));
+            } else {
+                self.listener.delta(part, &piece);
+            }
+            *heard = arguments.len();
+        }
+    }
+
     /// Ends the texts.
     pub(crate) fn finish(&mut self) -> Result<Texts, ModelError> {
         if let Some(tags) = self.tags.take() {
@@ -85,7 +112,9 @@ impl<'a> Hearing<'a> {
 
     /// Takes a whole text at the end of a reply, and reports the rest that the listener has not heard yet.
     pub(crate) fn hear_rest(&mut self, part: Part, whole: &str) -> Result<(), ModelError> {
-        let heard = self.heard(part);
+        let Some(heard) = self.heard(part) else {
+            return Ok(());
+        };
         let block = heard.block.unwrap_or_default();
         match whole.strip_prefix(heard.text.as_str()) {
             Some(rest) => self.say(part, block, rest),
@@ -103,10 +132,11 @@ impl<'a> Hearing<'a> {
         self.listener
     }
 
-    fn heard(&mut self, part: Part) -> &mut Heard {
+    fn heard(&mut self, part: Part) -> Option<&mut Heard> {
         match part {
-            Part::Text => &mut self.text,
-            Part::Reasoning => &mut self.reasoning,
+            Part::Text => Some(&mut self.text),
+            Part::Reasoning => Some(&mut self.reasoning),
+            Part::Call(_) => None,
         }
     }
 
@@ -114,7 +144,9 @@ impl<'a> Hearing<'a> {
         if piece.is_empty() {
             return Ok(());
         }
-        let heard = self.heard(part);
+        let Some(heard) = self.heard(part) else {
+            return Ok(());
+        };
         let is_next = heard.block.replace(block).is_some_and(|last| last != block);
         let mut said = String::new();
         if is_next && !heard.text.is_empty() {
@@ -136,6 +168,39 @@ pub(crate) fn without_nul(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::calls::{Arguments, Piece};
+
+    #[test]
+    fn the_arguments_of_calls_are_reported_as_they_grow() {
+        let mut said = Vec::new();
+        let mut listener = |part: Part, piece: &str| said.push((part, piece.to_owned()));
+        let mut hearing = Hearing::new(&mut listener, false);
+        let mut calls = Calls::new([]);
+        for (index, name, letters) in [
+            (0, Some("write"), ""),
+            (0, None, "{\"a\":"),
+            (1, Some("clock"), "{}"),
+            (0, None, "1}"),
+        ] {
+            let piece = Piece {
+                index: Some(index),
+                order: None,
+                id: None,
+                name,
+                arguments: Arguments::Letters(letters),
+            };
+            calls.hear(&piece).unwrap();
+            hearing.hear_calls(&calls);
+            hearing.hear_calls(&calls);
+        }
+        let (first, second) = (Part::Call(0), Part::Call(1));
+        let expected = [
+            (first, "write\n{\"a\":"),
+            (second, "clock\n{}"),
+            (first, "1}"),
+        ];
+        assert_eq!(said, expected.map(|(part, piece)| (part, piece.to_owned())));
+    }
 
     #[test]
     fn blocks_are_divided_and_a_nul_is_replaced() {

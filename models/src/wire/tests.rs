@@ -77,6 +77,50 @@ pub(super) fn read<T: AsRef<[u8]>>(
     reply
 }
 
+/// The pieces of the first call that readers hear.
+fn written(kind: ProviderKind, frames: &[Value]) -> Vec<String> {
+    let body: Vec<String> = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
+    let pieces: Vec<&[u8]> = body.iter().map(String::as_bytes).collect();
+    let heard = heard(kind, &pieces);
+    assert!(heard.reply.is_ok(), "{:?}", heard.reply);
+    let of_call = heard.deltas.into_iter();
+    of_call
+        .filter(|(part, _)| *part == Part::Call(0))
+        .map(|(_, piece)| piece)
+        .collect()
+}
+
+#[test]
+fn readers_hear_the_arguments_of_a_call_on_each_wire() {
+    let call = |function: Value| json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": function}]}}]});
+    let chat = [
+        call(json!({"name": "ping", "arguments": ""})),
+        call(json!({"arguments": "{\"a\":"})),
+        call(json!({"arguments": "1}"})),
+        json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}),
+    ];
+    let block = |piece: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": piece}});
+    let anthropic = [
+        json!({"type": "message_start", "message": {}}),
+        json!({"type": "content_block_start", "index": 0,
+            "content_block": {"type": "tool_use", "id": "t", "name": "ping", "input": {}}}),
+        block("{\"a\":"),
+        block("1}"),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        json!({"type": "message_stop"}),
+    ];
+    for (kind, frames) in [
+        (ProviderKind::OpenAi, &chat[..]),
+        (ProviderKind::Anthropic, &anthropic),
+    ] {
+        assert_eq!(written(kind, frames), ["ping\n{\"a\":", "1}"], "{kind:?}");
+    }
+    let gemini = [json!({"candidates": [{"finishReason": "STOP",
+        "content": {"parts": [{"functionCall": {"name": "ping", "args": {"a": 1}}}]}}]})];
+    assert_eq!(written(ProviderKind::Gemini, &gemini), ["ping\n{\"a\":1}"]);
+}
+
 /// Divides bytes at any places.
 pub(crate) fn split<'a>(bytes: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = at.iter().map(|at| at.index(bytes.len() + 1)).collect();

@@ -36,7 +36,8 @@ CREATE TABLE conversations (
     spent_cache_write BIGINT NOT NULL DEFAULT 0,
     spent_reasoning BIGINT NOT NULL DEFAULT 0,
     spent_nano BIGINT,
-    model TEXT NOT NULL DEFAULT ''
+    model TEXT NOT NULL DEFAULT '',
+    metadata JSONB NOT NULL DEFAULT '{}'
 );
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);

@@ -35,7 +35,8 @@ CREATE TABLE conversations (
     spent_cache_write INTEGER NOT NULL DEFAULT 0,
     spent_reasoning INTEGER NOT NULL DEFAULT 0,
     spent_nano INTEGER,
-    model TEXT NOT NULL DEFAULT ''
+    model TEXT NOT NULL DEFAULT '',
+    metadata TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);

@@ -33,6 +33,8 @@ RETURNING
     )) AS is_ahead,
     (SELECT log_id FROM conversations WHERE conversations.id = :conversation_id) AS log_id,
     (SELECT tenant_id FROM conversations WHERE conversations.id = :conversation_id) AS tenant_id,
+    (SELECT NULLIF(owner_id, '') FROM conversations WHERE conversations.id = :conversation_id) AS owner_id,
+    (SELECT metadata FROM conversations WHERE conversations.id = :conversation_id) AS metadata,
     EXISTS (
         SELECT 1 FROM conversation_budgets b
         WHERE b.conversation_id = :conversation_id AND b.turn_id = agent_executions.root_execution_id

@@ -7,10 +7,11 @@
 -- :agent text
 -- :title text  The title, or empty.
 -- :model text  The model of new messages, or empty.
+-- :metadata json
 -- :now timestamp
 -- :log_id text
-INSERT INTO conversations (id, tenant_id, owner_id, agent, title, model, created_at, updated_at, log_id)
-VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :model, :now, :now, :log_id)
+INSERT INTO conversations (id, tenant_id, owner_id, agent, title, model, metadata, created_at, updated_at, log_id)
+VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :model, :metadata, :now, :now, :log_id)
 ON CONFLICT DO NOTHING
 RETURNING
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,

@@ -1,5 +1,7 @@
 //! Conversations. Their accepted messages are in `messages`.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
@@ -83,6 +85,8 @@ pub struct NewConversation {
     pub title: Option<String>,
     /// The model of new messages, `provider/model`; `None`: the agent's own model.
     pub model: Option<String>,
+    /// The metadata, which providers may get.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// The changes of a conversation. A field with `None` stays.
@@ -92,6 +96,8 @@ pub struct ConversationChange {
     pub title: Option<String>,
     /// The model of new messages, `provider/model`; empty: the agent's own model.
     pub model: Option<String>,
+    /// The whole metadata.
+    pub metadata: Option<BTreeMap<String, String>>,
 }
 
 impl ConversationChange {

@@ -1,6 +1,8 @@
 //! The list of conversations. This module filters rows in Rust and not in SQL, because databases differ in their rules
 //! for upper and lower case. Every database therefore finds equal results.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     ConversationName, LogId,
@@ -88,6 +90,9 @@ pub struct ShownConversation {
     /// The row and the activity.
     #[sqlx(flatten)]
     pub listed: ListedConversation,
+    /// The metadata of the conversation.
+    #[sqlx(json)]
+    pub metadata: BTreeMap<String, String>,
     /// The sums over the calls with a stored answer, also of sub-agents.
     #[sqlx(flatten)]
     pub spent: Spent,

@@ -1,5 +1,7 @@
 //! The keys, the claims and the replies of steps.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use everturn_proto::{LogId, turn::LlmCompleteState};
 
@@ -58,6 +60,10 @@ pub struct ClaimedCall {
     pub log_id: LogId,
     /// The conversation's tenant.
     pub tenant_id: String,
+    /// The conversation's owner, if any.
+    pub owner_id: Option<String>,
+    /// The conversation's metadata.
+    pub metadata: BTreeMap<String, String>,
     /// The generation of the call's deltas, larger than any earlier generation of the agent execution.
     pub generation: u32,
     /// The number of the step's calls, the claimed call included. Calls of workers of the release before are not

@@ -1,5 +1,7 @@
 //! The checkpoints of model calls, and the claim before every call (invariant 5, paid once).
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     turn::LlmCompleteState,
@@ -62,6 +64,8 @@ struct ClaimRow {
     is_ahead: bool,
     log_id: String,
     tenant_id: String,
+    owner_id: Option<String>,
+    metadata: Column<BTreeMap<String, String>>,
     has_budget: bool,
     has_reserved: bool,
     has_open_call: bool,
@@ -84,6 +88,8 @@ impl ClaimRow {
             claim: StepClaim::Call(ClaimedCall {
                 log_id: row.log_id.into(),
                 tenant_id: row.tenant_id,
+                owner_id: row.owner_id,
+                metadata: row.metadata.0,
                 generation: row.generation,
                 calls: row.step_calls,
                 is_ahead: row.is_ahead,

@@ -54,6 +54,7 @@ impl Conversations for Database {
                 agent: &new.agent,
                 title: new.title.as_deref().unwrap_or_default(),
                 model: new.model.as_deref().unwrap_or_default(),
+                metadata: &new.metadata,
                 now: now(),
                 log_id: &new_log_id(),
             };
@@ -127,6 +128,7 @@ impl Conversations for Database {
             owner_id: access.owner_id.as_deref(),
             title: change.title.as_deref(),
             model: change.model.as_deref(),
+            metadata: change.metadata.as_ref(),
         };
         let change = change.query_as()?;
         let call = self.in_time(async { Ok(change.fetch_all(&mut *self.single().await?).await?) });

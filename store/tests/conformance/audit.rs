@@ -382,6 +382,7 @@ pub async fn tenants_are_listed_with_what_they_have(backend: &impl Backend) {
             agent: "default".into(),
             title: None,
             model: None,
+            metadata: std::collections::BTreeMap::new(),
         };
         store.create_conversation(new).await.unwrap();
     }

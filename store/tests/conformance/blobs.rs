@@ -75,6 +75,7 @@ pub async fn a_file_is_read_by_those_who_may(backend: &impl Backend) {
         agent: "default".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     store.create_conversation(new).await.unwrap().unwrap();
     let message = naming("c", "m", &[&shared.id]);

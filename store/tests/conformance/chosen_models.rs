@@ -5,8 +5,8 @@ use everturn_proto::{
     turn::{AgentDefinition, FallbackModel},
 };
 use everturn_store::{
-    BeginTurn, ConversationChange, Conversations, MessageQueue, Missing, NewMessage, StoreError,
-    TurnStart, Turns,
+    BeginTurn, ConversationChange, Conversations, EventReader, MessageQueue, Missing, NewMessage,
+    StoreError, TurnStart, Turns,
 };
 
 use super::{

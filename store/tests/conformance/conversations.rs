@@ -21,6 +21,7 @@ pub(super) fn new_conversation(id: &str, tenant: &str) -> NewConversation {
         agent: "default".into(),
         title: Some(title),
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     }
 }
 

@@ -75,6 +75,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
         agent: "a".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     let anew = store.create_conversation(new).await.unwrap().unwrap();
     assert_eq!(anew.last_sequence, 0);

@@ -130,6 +130,7 @@ pub async fn an_agent_of_other_tenants_is_unknown(backend: &impl Backend) {
         agent: "default".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     turn.store.create_conversation(new).await.unwrap();
     let message = new_message("c", "m", None);

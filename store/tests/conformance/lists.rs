@@ -23,6 +23,7 @@ async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) 
         agent: agent.into(),
         title: Some(title.into()),
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     store.create_conversation(new).await.unwrap();
 }

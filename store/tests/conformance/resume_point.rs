@@ -19,6 +19,7 @@ async fn anns<B: Backend>(backend: &B) -> Turn<B::Store> {
         agent: "default".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     store.create_conversation(new).await.unwrap();
     Turn::new(store, "c", "m1")

@@ -65,6 +65,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
         agent: "a".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     store.create_conversation(empty).await.unwrap();
 

@@ -95,6 +95,7 @@ async fn create(store: &PostgresStore, id: &str) {
         agent: "a".into(),
         title: None,
         model: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     store.create_conversation(new).await.unwrap();
 }

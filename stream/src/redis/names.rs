@@ -11,7 +11,7 @@ use crate::{
 
 /// The version of the stored and sent formats. A release that changes a format raises the version. During an upgrade,
 /// old and new processes do not exchange texts, but still see every event.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The names for the conversations of an installation.
 #[derive(Debug, Clone)]
@@ -95,33 +95,17 @@ impl ConversationNames {
 
 /// Returns the name of a text in the hash of open texts.
 pub(super) fn field(agent_execution_id: &str, step: u32, part: Part) -> String {
-    let part = match part {
-        Part::Text => 't',
-        Part::Reasoning => 'r',
-    };
-    format!("{step}/{part}/{agent_execution_id}")
+    format!("{step}/{}/{agent_execution_id}", String::from(part))
 }
 
 /// Parses the name of a text in the hash of open texts.
 pub(super) fn parse_field(field: &str) -> Option<TextKey> {
     let mut words = field.splitn(3, '/');
     let step = words.next()?.parse().ok()?;
-    let part = match words.next()? {
-        "t" => Part::Text,
-        "r" => Part::Reasoning,
-        _ => return None,
-    };
+    let part = Part::try_from(words.next()?.to_owned()).ok()?;
     Some(TextKey {
         agent_execution_id: words.next()?.to_owned(),
         step,
         part,
     })
-}
-
-/// Returns the other part of a step.
-pub(super) fn other(part: Part) -> Part {
-    match part {
-        Part::Text => Part::Reasoning,
-        Part::Reasoning => Part::Text,
-    }
 }

@@ -8,11 +8,11 @@ use redis::{Script, ScriptInvocation};
 use super::{
     error::Error,
     known::Mark,
-    names::{ConversationNames, Names, field, other, parse_field},
+    names::{ConversationNames, Names, field, parse_field},
     options::RedisStreamOptions,
     wire::{self, Position},
 };
-use crate::api::{Announcement, ModelWait, OpenText, Part, Piece, Published};
+use crate::api::{Announcement, ModelWait, OpenText, Piece, Published};
 
 static PUBLISH: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
@@ -43,21 +43,21 @@ pub(super) fn publish(
 ) -> ScriptInvocation<'static> {
     let key = &piece.key;
     let this = field(&key.agent_execution_id, key.step, key.part);
-    let that = field(&key.agent_execution_id, key.step, other(key.part));
     let mut script = PUBLISH.prepare_invoke();
     script
         .key(names.open())
         .key(names.mark(&key.agent_execution_id))
-        .key(names.text(&this))
-        .key(names.text(&that));
+        .key(names.text(&this));
     script
         .arg(&names.channel)
         .arg(&piece.text)
         .arg(wire::piece_header(piece));
     script
-        .arg(wire::emptied_header(piece, key.part))
-        .arg(wire::emptied_header(piece, other(key.part)));
-    script.arg(this).arg(that).arg(&piece.message_id);
+        .arg(wire::emptied_header(piece))
+        .arg(wire::PART_OF_EMPTIED)
+        .arg(this)
+        .arg(&piece.message_id)
+        .arg(&key.agent_execution_id);
     script
         .arg(piece.generation)
         .arg(key.step)
@@ -89,11 +89,8 @@ pub(super) fn announce(
         step,
     } in &news.sealed
     {
-        let fields = [Part::Text, Part::Reasoning].map(|part| field(agent_execution, *step, part));
-        script.key(names.mark(agent_execution)).arg(*step);
-        for field in fields {
-            script.key(names.text(&field)).arg(field);
-        }
+        script.key(names.mark(agent_execution));
+        script.arg(*step).arg(agent_execution);
     }
     script
 }
@@ -118,7 +115,8 @@ fn announcing(
     script
         .arg(&names.channel)
         .arg(header)
-        .arg(millis(options.sealed_ttl));
+        .arg(millis(options.sealed_ttl))
+        .arg(names.text_prefix());
     script
 }
 
@@ -215,7 +213,7 @@ mod tests {
         /// Whoever can write to Redis can leave anything there.
         #[test]
         fn any_snapshot_is_read_or_refused(
-            name in "[0-9]{0,12}/[trx]?/?\\PC{0,8}", entry in "[0-9]{0,12}/?[01x]?/?\\PC{0,12}", text in any::<String>(),
+            name in "[0-9]{0,12}/(text|call_[0-9]|x)?/?\\PC{0,8}", entry in "[0-9]{0,12}/?[01x]?/?\\PC{0,12}", text in any::<String>(),
             answer in "accepted|refused|gap|behind|\\PC{0,8}",
         ) {
             let snapshot = Snapshot::try_from((1, 2, vec![(name.clone(), entry.clone(), text.clone())]));

@@ -96,10 +96,14 @@ pub(super) fn piece_header(piece: &Piece) -> String {
     .encode()
 }
 
-/// Encodes the header of the message that empties a part of the piece's step.
-pub(super) fn emptied_header(piece: &Piece, part: Part) -> String {
+/// The part in [`emptied_header`], in place of which a script writes the word of the emptied part.
+pub(super) const PART_OF_EMPTIED: &str = "\"part\":\"text\"";
+
+/// Encodes the header of the message that empties a text of the piece's step. The header has the part
+/// [`PART_OF_EMPTIED`].
+pub(super) fn emptied_header(piece: &Piece) -> String {
     let key = TextKey {
-        part,
+        part: Part::Text,
         ..piece.key.clone()
     };
     let (message_id, generation) = (piece.message_id.clone(), piece.generation);
@@ -222,13 +226,14 @@ mod tests {
             }
         );
         assert_eq!(received.item, Item::Delta(piece.clone()));
-        let Item::Start(emptied) = sent(&emptied_header(&piece, Part::Text), "").item else {
+        let Item::Start(emptied) = sent(&emptied_header(&piece), "").item else {
             panic!("no start")
         };
         assert_eq!(
             (emptied.key.part, emptied.generation, emptied.text.as_str()),
             (Part::Text, 2, "")
         );
+        assert!(emptied_header(&piece).contains(PART_OF_EMPTIED));
         let news = Announcement {
             last_sequence: 9,
             sealed: vec![SealedStep {

@@ -5,7 +5,7 @@ use everturn_stream::{Item, Piece, Published, StreamOptions, StreamReader, Strea
 use Published::{Accepted, Behind, Gap, Refused};
 
 use super::{Backend, reader::Reader};
-use crate::support::{key, next, piece, publish, reasoning_key, sealing};
+use crate::support::{call_key, key, next, piece, publish, reasoning_key, sealing};
 
 pub async fn late_generation_is_refused(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
@@ -53,10 +53,12 @@ pub async fn newer_generation_empties_the_other_part(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let (text, reasoning) = (key("run", 0), reasoning_key("run", 0));
     let mut reader = Reader::join(&*stream, "c").await;
+    let call = call_key("run", 0, 3);
     publish(&*stream, piece(&text, 1, 0, "half an ans")).await;
+    publish(&*stream, piece(&call, 1, 0, "write\n{")).await;
     publish(&*stream, piece(&reasoning, 2, 0, "let me see")).await;
     reader.catch_up(&*stream).await;
-    assert_eq!(reader.text(&text), Some(""));
+    assert_eq!([reader.text(&text), reader.text(&call)], [Some(""); 2]);
     assert_eq!(
         publish(&*stream, piece(&text, 2, 0, "answer")).await,
         Accepted
@@ -69,6 +71,7 @@ pub async fn sealed_texts_are_forgotten_and_stay_refused(backend: &impl Backend)
     let stream = backend.fresh(StreamOptions::default()).await;
     let (text, later) = (key("run", 0), key("run", 1));
     publish(&*stream, piece(&text, 3, 0, "thought")).await;
+    publish(&*stream, piece(&call_key("run", 0, 0), 3, 0, "write\n")).await;
     let mut following = stream.follow(&"c".into()).await.unwrap();
     stream
         .announce(&"c".into(), sealing("run", 0))

@@ -27,6 +27,14 @@ pub fn reasoning_key(execution: &str, step: u32) -> TextKey {
     }
 }
 
+/// A tool call of a step.
+pub fn call_key(execution: &str, step: u32, number: u8) -> TextKey {
+    TextKey {
+        part: Part::Call(number),
+        ..key(execution, step)
+    }
+}
+
 pub fn piece(key: &TextKey, generation: u32, offset: usize, text: &str) -> Piece {
     let (key, text) = (key.clone(), text.to_owned());
     Piece {

@@ -32,6 +32,7 @@ from .state.model import (
     ToolResult,
     UserMessage,
     WorkPlan,
+    WrittenCall,
 )
 from .state.reducer import Frame, Reducer, reduce
 from .state.select import answer_of_turn, end_of_turn, items_of_agent, items_of_turn, pending_approvals
@@ -78,6 +79,7 @@ __all__ = [
     "Update",
     "UserMessage",
     "WorkPlan",
+    "WrittenCall",
     "answer_of_turn",
     "end_of_turn",
     "items_of_agent",

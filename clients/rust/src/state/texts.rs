@@ -16,7 +16,8 @@ pub struct OpenText {
     pub agent_execution_id: String,
     /// The LLM call of the agent execution, from 0.
     pub step: u64,
-    /// A `text` becomes the `content` of a thought or of the answer, a `reasoning` the `reasoning` of a thought.
+    /// A `text` becomes the `content` of a thought or of the answer, a `reasoning` the `reasoning` of a thought. `call_` with a
+    /// number is a tool call ([`OpenText::written_call`]).
     pub part: String,
     /// The generation of the call that writes the text.
     pub generation: u64,
@@ -29,6 +30,15 @@ pub struct OpenText {
     /// The id of the call that started the sub-agent, only for a sub-agent's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<String>,
+}
+
+impl OpenText {
+    /// Returns the tool and the arguments so far of a tool call that the model is writing; `None` for a text of another
+    /// kind.
+    pub fn written_call(&self) -> Option<(&str, &str)> {
+        let is_call = self.part.starts_with("call_");
+        is_call.then(|| self.text.split_once('\n').unwrap_or((&self.text, "")))
+    }
 }
 
 /// The open texts of a conversation, in the order of their start.

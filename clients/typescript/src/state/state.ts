@@ -35,7 +35,10 @@ export interface OpenText {
   readonly agentExecutionId: string;
   /** The LLM call of the agent execution, from 0. */
   readonly step: number;
-  /** A `text` becomes the `content` of a thought or of the answer, a `reasoning` the `reasoning` of a thought. */
+  /**
+   * A `text` becomes the `content` of a thought or of the answer, a `reasoning` the `reasoning` of a thought. `call_` with a
+   * number is a tool call: `writtenCall` reads it.
+   */
   readonly part: string;
   /** The try that wrote the text. */
   readonly generation: number;

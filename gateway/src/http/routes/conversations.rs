@@ -1,5 +1,7 @@
 //! Creating, showing, changing and deleting conversations.
 
+use std::collections::BTreeMap;
+
 use axum::{
     Json,
     extract::State,
@@ -14,7 +16,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{idempotency::idempotency_key, model_choice, usage::UsageBody};
+use super::{
+    idempotency::idempotency_key,
+    metadata::{self, Metadata},
+    model_choice,
+    usage::UsageBody,
+};
 use crate::{
     http::{
         audit::WithDetails,
@@ -50,6 +57,9 @@ pub(super) struct NewConversationBody {
     /// the field: the agent's own model.
     #[schema(max_length = 512, example = "openai/gpt-5-mini")]
     model: Option<String>,
+    /// Texts of the conversation for its LLM calls, at most 16. The operator decides which of the texts a provider gets.
+    #[schema(value_type = Option<BTreeMap<String, String>>, max_properties = 16, example = json!({"plan": "gold"}))]
+    metadata: Option<Metadata>,
 }
 
 /// The properties of a conversation that a request may create.
@@ -58,6 +68,7 @@ pub(super) struct NewProperties {
     pub(super) title: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) model: Option<String>,
+    pub(super) metadata: Option<Metadata>,
 }
 
 problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, UnknownModel, ConversationIdTaken, BodyTooLarge);
@@ -87,6 +98,7 @@ pub(super) async fn create(
         title,
         agent: body.agent,
         model: body.model,
+        metadata: body.metadata,
     };
     let (conversation, is_new) = find_or_create(&state, &caller, id, new, None).await?;
     let status = if is_new {
@@ -181,12 +193,14 @@ async fn find_or_create(
     let agent = known_agent(state, caller, properties.agent.as_deref())?;
     model_choice::checked(state, &agent, chosen.map(str::to_owned))?;
     let model = properties.model.filter(|model| !model.is_empty());
+    let metadata = metadata::checked(properties.metadata.unwrap_or_default())?;
     let new = NewConversation {
         name,
         access: caller.access.clone(),
         model: model_choice::checked(state, &agent, model)?,
         agent,
         title: properties.title,
+        metadata,
     };
     let conversation = state
         .ports
@@ -230,6 +244,9 @@ problems!(ShowRefusals: InvalidId, ConversationNotFound);
 pub(super) struct ConversationDetailBody {
     #[serde(flatten)]
     listed: ListedConversationBody,
+    /// The metadata of the conversation.
+    #[schema(example = json!({"plan": "gold"}))]
+    metadata: BTreeMap<String, String>,
     /// Usage of every LLM call with a stored answer, also of sub-agents and of the running turn.
     usage: UsageBody,
     /// Cost of the LLM calls, in USD; null when no model of the calls has a price.
@@ -241,6 +258,7 @@ impl From<ShownConversation> for ConversationDetailBody {
     fn from(shown: ShownConversation) -> Self {
         Self {
             listed: shown.listed.into(),
+            metadata: shown.metadata,
             usage: shown.spent.usage.into(),
             cost_usd: shown.spent.nano_usd.map(money::usd),
         }
@@ -277,11 +295,14 @@ pub(super) struct ChangeBody {
     /// model. Messages that wait already keep their model.
     #[schema(max_length = 512, example = "openai/gpt-5-mini")]
     model: Option<String>,
+    /// The new metadata, in place of the whole earlier metadata.
+    #[schema(value_type = Option<BTreeMap<String, String>>, max_properties = 16, example = json!({"plan": "gold"}))]
+    metadata: Option<Metadata>,
 }
 
 problems!(ChangeRefusals: InvalidBody, InvalidId, UnknownModel, ConversationNotFound, BodyTooLarge);
 
-/// Changes the title or the model of a conversation.
+/// Changes the title, the model or the metadata of a conversation.
 ///
 /// The conversation keeps its position in the list.
 #[utoipa::path(
@@ -302,6 +323,7 @@ pub(super) async fn change(
     let change = ConversationChange {
         title: body.title,
         model: body.model,
+        metadata: body.metadata.map(metadata::checked).transpose()?,
     };
     let changed = state
         .ports

@@ -1,6 +1,8 @@
 //! Accepts messages: a message is stored first, then handed to the turn, and then the request is answered
 //! (invariant 9, accepted means durable).
 
+use std::collections::BTreeMap;
+
 use axum::{
     Json,
     extract::State,
@@ -15,6 +17,7 @@ use super::{
     attachments::{Content, NewAttachment},
     conversations::{NewProperties, check_title, for_message},
     idempotency::idempotency_key,
+    metadata::Metadata,
     model_choice,
 };
 use crate::{
@@ -69,6 +72,9 @@ pub(super) struct FirstMessageBody {
     /// The model of the conversation's messages, `provider/model`, among the models of the agent.
     #[schema(max_length = 512, example = "openai/gpt-5-mini")]
     model: Option<String>,
+    /// Texts of the conversation for its LLM calls, at most 16. The operator decides which of the texts a provider gets.
+    #[schema(value_type = Option<BTreeMap<String, String>>, max_properties = 16, example = json!({"plan": "gold"}))]
+    metadata: Option<Metadata>,
 }
 
 /// A stored message.
@@ -121,6 +127,7 @@ pub(super) async fn accept(
                 title,
                 agent: first.agent,
                 model: first.model,
+                metadata: first.metadata,
             };
             let chosen = body.model.as_deref();
             for_message(&state, &caller, Some(name.into_text()), new, chosen).await?

@@ -24,6 +24,7 @@ mod health;
 mod home;
 mod idempotency;
 mod messages;
+mod metadata;
 mod model_choice;
 mod page;
 mod remote_tools;

@@ -82,6 +82,12 @@ impl Calls {
         self.heard.is_empty()
     }
 
+    /// Returns the name and the arguments so far of each call, for people who watch. The arguments of a whole object that is
+    /// still empty are left out, because letters may follow.
+    pub(crate) fn so_far(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.heard.iter().map(|call| (call.name.as_str(), call.so_far()))
+    }
+
     /// Notes that something else began after the last call.
     pub(crate) fn followed(&mut self) {
         self.is_followed = !self.heard.is_empty();
@@ -195,6 +201,14 @@ impl Arguments<'_> {
 impl Call {
     fn has_no_arguments(&self) -> bool {
         self.whole.is_none() && self.letters.trim().is_empty()
+    }
+
+    fn so_far(&self) -> &str {
+        match &self.whole {
+            Some(whole) if self.letters.is_empty() && whole != "{}" => whole,
+            _ if self.is_cumulative => &self.letters[self.last_piece..],
+            _ => &self.letters,
+        }
     }
 
     /// True when the arguments so far are a whole object.

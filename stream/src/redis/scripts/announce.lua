@@ -1,16 +1,20 @@
 -- Forgets the texts that saved events replace, keeps a mark that refuses late pieces for them, and publishes the news.
--- KEYS: 1 the open texts; then for each sealed step the execution's mark, its answer, its reasoning. ARGV: channel,
--- header, the TTL of what is sealed; then for each step its number and the names of the two texts.
-local channel, header, sealed_ttl = ARGV[1], ARGV[2], ARGV[3]
-for at = 0, (#ARGV - 3) / 3 - 1 do
-  local mark, text, reasoning = KEYS[2 + 3 * at], KEYS[3 + 3 * at], KEYS[4 + 3 * at]
-  local step = tonumber(ARGV[4 + 3 * at])
+-- KEYS: 1 the open texts; then for each sealed step the execution's mark. ARGV: channel, header, the TTL of what is
+-- sealed, what the keys of texts begin with; then for each step its number and its agent execution.
+local channel, header, sealed_ttl, text_prefix = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+for at = 0, (#ARGV - 4) / 2 - 1 do
+  local mark, step, agent_execution = KEYS[2 + at], tonumber(ARGV[5 + 2 * at]), ARGV[6 + 2 * at]
   if step > tonumber(redis.call('HGET', mark, 'sealed') or '-1') then
     redis.call('HSET', mark, 'sealed', step)
   end
   redis.call('PEXPIRE', mark, sealed_ttl)
-  redis.call('HDEL', KEYS[1], ARGV[5 + 3 * at], ARGV[6 + 3 * at])
-  redis.call('UNLINK', text, reasoning)
+  for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+    local of_step, of_agent = string.match(name, '^(%d+)/[^/]+/(.*)$')
+    if tonumber(of_step) == step and of_agent == agent_execution then
+      redis.call('HDEL', KEYS[1], name)
+      redis.call('UNLINK', text_prefix .. name)
+    end
+  end
 end
 tell(channel, header, '')
 -- Beside texts there are only the epoch and the number. With texts, the newest one's TTL stays.

@@ -1,8 +1,8 @@
 -- Refuses or appends a piece of a text, and publishes it (invariant 7, fenced deltas). Returns 'accepted', 'refused',
--- 'gap' or 'behind'. KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
+-- 'gap' or 'behind'. KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text.
 local channel, text, header = ARGV[1], ARGV[2], ARGV[3]
-local header_emptied, header_other_emptied = ARGV[4], ARGV[5]
-local field, other_field, message_id = ARGV[6], ARGV[7], ARGV[8]
+local header_emptied, part_of_emptied = ARGV[4], ARGV[5]
+local field, message_id, agent_execution = ARGV[6], ARGV[7], ARGV[8]
 local generation, step, offset, is_end = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
 -- What the caller has seen of this agent execution. It restores a mark that Redis has lost.
 local known_generation, known_sealed = tonumber(ARGV[13]), tonumber(ARGV[14])
@@ -26,13 +26,23 @@ local function enter(name, ended, number)
   redis.call('PEXPIRE', KEYS[1], text_ttl)
 end
 
--- Empties a text of an older generation, also the part that the piece is not for: when a retry begins with reasoning,
--- the answer of the first try must not stay on the readers' screens.
-local function begin_anew(name, key, emptied)
-  local older = generation_of(name, key)
-  if older and older < generation then
-    redis.call('SET', key, '', 'PX', text_ttl)
-    enter(name, '0', tell(channel, emptied, ''))
+-- Empties the step's texts of an older generation, also the parts that the piece is not for: when a retry begins with
+-- reasoning, the answer of the first try must not stay on the readers' screens. A piece at offset 0 starts its own text
+-- itself.
+local function begin_anew()
+  for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+    local of_step, part, of_agent = string.match(name, '^(%d+)/([^/]+)/(.*)$')
+    if tonumber(of_step) == step and of_agent == agent_execution and (name ~= field or offset > 0) then
+      local key = text_prefix .. name
+      local older = generation_of(name, key)
+      if older and older < generation then
+        redis.call('SET', key, '', 'PX', text_ttl)
+        local from, to = string.find(header_emptied, part_of_emptied, 1, true)
+        local word = '"part":"' .. part .. '"'
+        local emptied = string.sub(header_emptied, 1, from - 1) .. word .. string.sub(header_emptied, to + 1)
+        enter(name, '0', tell(channel, emptied, ''))
+      end
+    end
   end
 end
 
@@ -72,10 +82,7 @@ if continues and offset == 0 then
 end
 remember(generation, sealed)
 if not continues then
-  begin_anew(other_field, KEYS[4], header_other_emptied)
-  if offset > 0 then
-    begin_anew(field, KEYS[3], header_emptied)
-  end
+  begin_anew()
 end
 if offset + #text > max_bytes then
   return 'refused'

@@ -7,7 +7,7 @@
 use everturn_client::state::{Conversation, Item, ItemKind, OpenText};
 
 use super::{
-    items,
+    items::{self, note},
     line::{Line, Style},
     look::Look,
     markdown,
@@ -52,7 +52,7 @@ impl Written {
         let mut rows = Vec::new();
         for text in state.texts().iter().filter(own) {
             if text.part != "text" {
-                rows.extend(quiet(&text.text, look));
+                rows.extend(aside(text, look));
                 continue;
             }
             let Some(rest) = text.text.strip_prefix(self.printed.as_str()) else {
@@ -97,6 +97,20 @@ fn began_anew(look: &Look) -> Vec<Line> {
     items::note("the model was asked again, and its text begins anew", look)
 }
 
+/// Returns the rows of a text beside the answer. A tool call has a row with the tool and the size of the arguments so far.
+fn aside(text: &OpenText, look: &Look) -> Vec<Line> {
+    let Some((tool, arguments)) = text.written_call() else {
+        return quiet(&text.text, look);
+    };
+    if tool.is_empty() {
+        return Vec::new();
+    }
+    let bytes = arguments.len();
+    let mut rows = note(&format!("{tool} is being written, {bytes} bytes"), look);
+    rows.extend(quiet(arguments, look));
+    rows
+}
+
 /// Returns the last rows of a less important text.
 fn quiet(text: &str, look: &Look) -> Vec<Line> {
     let mut rows = items::raw(text.trim(), Style::Dim, look);
@@ -121,6 +135,6 @@ pub(super) fn of_sub_agent(
     let texts = state.texts().iter();
     let own = texts.filter(|text| text.agent_execution_id == agent.agent_execution_id);
     let look = look.inner(depth + 1);
-    let rows = own.flat_map(|text| quiet(&text.text, &look)).collect();
+    let rows = own.flat_map(|text| aside(text, &look)).collect();
     items::indented(rows, depth + 1)
 }

@@ -63,6 +63,7 @@ mod skills;
 mod step_summary;
 mod subagents;
 mod terminal;
+mod told_callers;
 mod tools_cli;
 mod traces;
 mod usage;

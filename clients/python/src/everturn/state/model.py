@@ -26,7 +26,8 @@ class OpenText:
     step: int
     """The LLM call of the agent execution, from 0."""
     part: str
-    """A ``text`` becomes the ``content`` of a thought or an answer, a ``reasoning`` the ``reasoning`` of a thought."""
+    """A ``text`` becomes the ``content`` of a thought or an answer, a ``reasoning`` the ``reasoning`` of a thought.
+    ``call_`` with a number is a tool call, which ``written_call`` reads."""
     generation: int
     """The try that wrote the text."""
     text: str
@@ -36,6 +37,22 @@ class OpenText:
     """The message whose turn it is."""
     parent_tool_call_id: str | None = None
     """Of a sub-agent's text: the ``call_id`` of the call that started the sub-agent."""
+
+    def written_call(self) -> WrittenCall | None:
+        """Returns the tool call that the model is writing; ``None`` for a text of another kind."""
+        if not self.part.startswith("call_"):
+            return None
+        tool_name, _, tool_input = self.text.partition("\n")
+        return WrittenCall(tool_name=tool_name, tool_input=tool_input)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCall:
+    """A tool call that a model is writing."""
+
+    tool_name: str
+    tool_input: str
+    """The arguments so far, as the model writes them: JSON that is not whole yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,6 +144,8 @@ pub(crate) struct TextFrame<'a> {
     message_id: &'a str,
     agent_execution_id: &'a str,
     step: u32,
+    /// `text`, `reasoning`, or `call_` with the number of a tool call of the step. The text of a call is a line with the name
+    /// of the tool, and then the arguments as the model writes them.
     #[schema(schema_with = parts)]
     part: Part,
     /// The number of the attempt that wrote the text. With a larger number, the text begins anew.
@@ -169,7 +171,8 @@ fn text_frames() -> Object {
 }
 
 fn parts() -> Object {
-    one_of(&["text", "reasoning"])
+    let words: Vec<String> = Part::all().map(String::from).collect();
+    one_of(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 impl<'a> TextFrame<'a> {
