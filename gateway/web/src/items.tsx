@@ -91,6 +91,7 @@ export function Writing({ text: { part, text, generation } }: { text: OpenText }
 function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
   switch (item.type) {
     case "user_message":
+      if (item.retryOf !== undefined) return <p class="hint" data-item={item.id}>{texts.retried}</p>;
       return (
         <div class="item user_message" data-item={item.id}>
           <Plain text={item.content} />
@@ -191,7 +192,7 @@ export function nameOf(row: Row): string {
   const [item] = row.items;
   switch (item?.type) {
     case "user_message":
-      return texts.you;
+      return item.retryOf === undefined ? texts.you : texts.note;
     case "assistant_message":
       return texts.answers;
     case "thought":

@@ -18,12 +18,13 @@
 -- :attachments json
 -- :max_turns_of_owner bigint  Like `max_turns`, for the conversations of the conversation's owner.
 -- :sent_by text?
+-- :role text
 INSERT INTO messages (
     conversation_id, id, tenant_id, role, status, client_message_id, created_at, on_busy, content, tool_calls,
     tool_results, attachments, sent_by
 )
 SELECT
-    :conversation_id, :message_id, :tenant_id, 'user', 'queued', :client_message_id, :now, :on_busy, :content,
+    :conversation_id, :message_id, :tenant_id, :role, 'queued', :client_message_id, :now, :on_busy, :content,
     '[]', '[]', :attachments, :sent_by
 WHERE EXISTS (
         SELECT 1 FROM conversations
