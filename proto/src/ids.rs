@@ -49,6 +49,12 @@ pub fn task_message_id(agent_execution_id: &str) -> String {
     format!("msg_{}", hash(&["task", agent_execution_id], 16))
 }
 
+/// Returns the id of the row in `messages` that retries the failed turn of this agent execution. A turn has one such id,
+/// so it is retried at most once.
+pub fn retry_message_id(agent_execution_id: &str) -> String {
+    format!("msg_{}", hash(&["retry", agent_execution_id], 16))
+}
+
 /// Returns the id of a tool execution: unique in its conversation, and unchanged after a replay or a reset.
 pub fn tool_execution_id(
     message_id: &str,

@@ -60,6 +60,9 @@ pub enum StoreError {
         /// The client's id.
         client_message_id: String,
     },
+    /// The turn cannot be retried. The call has changed no row.
+    #[error("{0}")]
+    NotRetryable(NotRetryable),
     /// The tenant has reached the limit of uploaded bytes without a message.
     #[error(
         "the tenant has uploaded {limit} bytes in files without a message; name the files in messages, or wait a day"
@@ -80,6 +83,30 @@ pub enum StoreError {
     /// Stored data unreadable for this version, or a bug. Repeating the call does not help.
     #[error("the store holds something unexpected: {0}")]
     Corrupt(String),
+}
+
+/// The reason why a turn is not retried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotRetryable {
+    /// The conversation has had no turn yet.
+    NoTurn,
+    /// The turn is not the newest of the conversation.
+    NotNewest,
+    /// The turn has not failed: it runs, has completed or was cancelled.
+    NotFailed,
+    /// Messages wait for the next turn.
+    MessagesWait,
+}
+
+impl fmt::Display for NotRetryable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NoTurn => "The conversation has had no turn yet.",
+            Self::NotNewest => "The turn is not the newest turn of the conversation.",
+            Self::NotFailed => "The turn has not failed.",
+            Self::MessagesWait => "Messages wait for the next turn.",
+        })
+    }
 }
 
 /// The kind of a missing thing.

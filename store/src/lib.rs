@@ -42,7 +42,7 @@ pub use blob_files::{
     UploadError,
 };
 pub use connect::{Store, StoreOptions, check_url, connect, migrate, peer};
-pub use error::{Missing, StoreError, TurnsOf};
+pub use error::{Missing, NotRetryable, StoreError, TurnsOf};
 pub use observed::{Observed, Observers, TurnObserver};
 pub use peer::Peer;
 pub use postgres::{PostgresOptions, PostgresStore};

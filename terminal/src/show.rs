@@ -20,9 +20,13 @@ pub fn line(frame: &Frame) -> Option<String> {
     Some(format!("{sequence:>4}  {:<18} {text}", frame.event))
 }
 
+/// The text of a retry.
+pub(crate) const RETRIED: &str = "the failed turn is tried again";
+
 /// Returns the text of an event.
 pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
+        EventType::UserMessage if data["retry_of"].is_string() => RETRIED.to_owned(),
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
         EventType::Thought => {
             let words = ["thought", "reasoning"].map(|field| text(&data[field]));

@@ -3,6 +3,7 @@
 
 use everturn_models::{ModelClient, ModelError, ModelReply, ModelRequest};
 use everturn_proto::{
+    Thread,
     limits::MAX_SUMMARY_BYTES,
     turn::{LlmCompleteState, SentContext},
     words::{FailureCode, FinishReason, MessageRole, OnFullContext},
@@ -35,10 +36,12 @@ impl Compaction<'_> {
         &self,
         pick: &Pick<'_>,
         request: ModelRequest,
-        part: OldPart,
+        mut part: OldPart,
         window: Window,
     ) -> Result<LlmCompleteState, Failed> {
         let agent = &*pick.agent;
+        let kept = &mut part.compacted.kept_message_ids;
+        kept.extend(self.retry(&request.messages));
         let (reply, sent) = match agent.policy_on_full_context() {
             OnFullContext::Summarize | OnFullContext::Unknown(_) if part.begin < part.end => {
                 self.summarize(pick, request, &part, window).await?
@@ -54,6 +57,15 @@ impl Compaction<'_> {
             compacted: Some(Box::new(part.compacted)),
             ..checkpoint::answered(self.claimed, agent, reply.usage)?
         })
+    }
+
+    /// Returns the id of the turn's own message if the message is a retry, because the context has no retries. The next
+    /// contexts need the retry to know the question of the turn.
+    fn retry(&self, messages: &[ContextMessage]) -> Option<String> {
+        let id = &self.claimed.step.message_id;
+        let has_message = messages.iter().any(|message| message.id == *id);
+        let is_retry = self.claimed.thread == Thread::Conversation && !has_message;
+        is_retry.then(|| id.clone())
     }
 
     /// Asks the model for the summary. When the model fails, the summary is empty: a turn without its oldest messages

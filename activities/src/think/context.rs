@@ -5,7 +5,8 @@ use everturn_proto::{
     turn::AgentDefinition,
 };
 use everturn_store::{
-    ModelContext, PageLimit, ReadBefore, TurnInputs, model_input::insert_hook_results,
+    ModelContext, PageLimit, ReadBefore, TurnInputs,
+    model_input::{insert_hook_results, join_retries},
 };
 use temporalio_common::ActivityError;
 
@@ -25,11 +26,19 @@ impl ContextReader<'_> {
         &self,
         agent: &AgentDefinition,
     ) -> Result<ModelContext, ActivityError> {
-        let mut context = self.stored().await?;
+        let mut context = self.joined().await?;
         let hooks = agent.hooks.as_ref();
         let max_result_bytes = hooks.map_or(0, |hooks| hooks.max_result_bytes as usize);
         let id = &self.claimed.step.agent_execution_id;
         insert_hook_results(&mut context.messages, id, max_result_bytes);
+        Ok(context)
+    }
+
+    /// Reads the messages, with the steps of failed turns as steps of their retries.
+    pub(super) async fn joined(&self) -> Result<ModelContext, ActivityError> {
+        let mut context = self.stored().await?;
+        let conversation_id = &self.claimed.step.conversation_id;
+        join_retries(&mut context.messages, conversation_id);
         Ok(context)
     }
 

@@ -6,7 +6,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, ThinkResult},
     words::{FinishReason, Hook, MessageRole},
 };
-use everturn_store::TurnInputs;
+use everturn_store::{TurnInputs, model_input::has_hook_results};
 use everturn_supervisor::failpoint;
 use everturn_tools::ToolRegistry;
 use temporalio_common::ActivityError;
@@ -24,11 +24,12 @@ pub(super) struct HookStep<'a> {
 }
 
 impl HookStep<'_> {
-    /// Plans the hooks before the turn, and stores their plan.
+    /// Plans the hooks before the turn, and stores their plan. The retry of a turn whose hooks have run plans no hooks.
     pub(super) async fn run(&self, agent: &AgentDefinition) -> Result<ThinkResult, ActivityError> {
         let Claimed { attempt, step, .. } = *self.claimed;
         let owner = &hooks::owner(self.inputs, attempt, &step.conversation_id).await?;
-        let context = self.context.read(agent).await?;
+        let context = self.context.joined().await?;
+        let has_run = has_hook_results(&context.messages, &step.agent_execution_id);
         let task = context.messages.iter().find(|message| {
             message.role == MessageRole::User
                 && message.agent_execution_id == step.agent_execution_id
@@ -43,6 +44,7 @@ impl HookStep<'_> {
             answer: None,
         };
         let named = agent.hooks.as_ref();
+        let named = named.filter(|_| !has_run);
         let named = named.map_or(&[][..], |hooks| hooks.before_turn.as_slice());
         let execution_id = |index| {
             let (message, agent) = (&step.message_id, &step.agent_execution_id);

@@ -146,6 +146,13 @@ impl GatewayClient {
         self.post(&path, &json!({})).await.map(drop)
     }
 
+    /// Retries the conversation's newest turn, which has failed, and returns the message id of the retry. The retry goes
+    /// on from the last checkpoint of the failed turn.
+    pub async fn retry(&self, conversation_id: &str) -> Result<String, ClientError> {
+        let path = format!("/conversations/{conversation_id}/retry");
+        text_of(&self.post(&path, &json!({})).await?, "message_id")
+    }
+
     /// Answers an approval.
     pub async fn resolve_approval(
         &self,
@@ -159,11 +166,16 @@ impl GatewayClient {
 
     /// Returns the conversation's largest sequence number.
     pub async fn last_sequence(&self, conversation_id: &str) -> Result<u32, ClientError> {
-        let path = format!("/conversations/{conversation_id}/execution-status");
-        let status = self.get(&path, &[]).await?;
+        let status = self.execution_status(conversation_id).await?;
         let last = status["last_sequence"].as_u64();
         last.and_then(|last| u32::try_from(last).ok())
             .ok_or(ClientError::Unexpected("last_sequence"))
+    }
+
+    /// Returns the conversation's status: whether a turn runs, and the call that waits for its provider.
+    pub async fn execution_status(&self, conversation_id: &str) -> Result<Value, ClientError> {
+        let path = format!("/conversations/{conversation_id}/execution-status");
+        self.get(&path, &[]).await
     }
 
     /// Submits a message as [`GatewayClient::submit`] does. `on_busy` decides what happens while a turn is running. For

@@ -1,6 +1,7 @@
 /** A conversation: what is said in it, and what may be done with it. */
 
 import type {
+  AcceptedMessage,
   AgentExecutionDetail,
   AgentExecutions,
   AnsweredApproval,
@@ -236,6 +237,15 @@ export class Conversation {
   /** Goes on with what was accepted and not finished, when the conversation's workflow is gone. */
   resume(signal?: AbortSignal): Promise<Resumed> {
     return this.#http.json(this.#request("/resume", { method: "POST", signal }));
+  }
+
+  /**
+   * Runs the newest turn again from its last checkpoint, after it has failed. `messageId` is that of the failed turn's
+   * events: another turn is then not retried. The answer has the message id of the retry.
+   */
+  retry(options: { messageId?: string; signal?: AbortSignal } = {}): Promise<AcceptedMessage> {
+    const json = options.messageId === undefined ? null : { message_id: options.messageId };
+    return this.#http.json(this.#request("/retry", { method: "POST", json, signal: options.signal }));
   }
 
   /** The calls that wait for a person. */

@@ -33,6 +33,7 @@ impl From<&StoreError> for ReaderEnd {
             | StoreError::QueueFull { .. }
             | StoreError::TooManyTurns { .. }
             | StoreError::OtherContent { .. }
+            | StoreError::NotRetryable(_)
             | StoreError::TooManyBlobs { .. }
             | StoreError::AttachmentsTooLarge { .. }
             | StoreError::ObjectsUnavailable(_)

@@ -17,7 +17,7 @@ use everturn_store::{
     EventLog, EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry,
     NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
     PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender,
-    ResultSlice, ResumePoint, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage,
+    ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage,
     ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay,
     UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
@@ -126,6 +126,7 @@ pass_on! { Conversations:
 
 pass_on! { MessageQueue:
     queue_message(access: &Access, new: NewMessage) -> QueuedMessage;
+    retry_turn(access: &Access, retry: RetryTurn) -> QueuedMessage;
     withdraw_message(access: &Access, conversation: &str, message: &str) -> bool;
 }
 

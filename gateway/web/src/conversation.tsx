@@ -61,6 +61,7 @@ export function ConversationView({ chat, shared, agents, list, developer, onRefu
         <Activity update={update} />
         <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
         <Resume chat={chat} update={update} />
+        <Retry chat={chat} update={update} />
         <Composer
           id={chat.id}
           onSend={send}
@@ -210,6 +211,31 @@ function Resume({ chat, update: { state, connection } }: { chat: Conversation; u
     <p class="status" role="status">
       {error === undefined ? texts.quiet : <Fault error={error} />}{" "}
       <button type="button" onClick={resume}>{texts.resume}</button>
+    </p>
+  );
+}
+
+/** Offers to run the newest turn again from its last checkpoint, after it has failed and while nothing else goes on. */
+function Retry({ chat, update: { state, connection, pending } }: { chat: Conversation; update: Update }) {
+  const [asked, setAsked] = useState<string>();
+  const [error, setError] = useState<unknown>();
+  const last = state.items.at(-1);
+  const failed = last?.type === "end" && last.outcome === "error" && last.agentExecutionId === undefined ? last.turn : undefined;
+  useEffect(() => setError(undefined), [failed]);
+  const isFree = state.turn === null && connection.status === "open" && pending.length === 0;
+  if (failed === undefined || !isFree) return null;
+  const retry = () => {
+    setError(undefined);
+    setAsked(failed);
+    chat.retry({ messageId: failed }).catch((error: unknown) => {
+      setAsked(undefined);
+      setError(error);
+    });
+  };
+  return (
+    <p class="status" role="status">
+      {error !== undefined && <><Fault error={error} />{" "}</>}
+      <button type="button" onClick={retry} disabled={asked === failed}>{texts.retryTurn}</button>
     </p>
   );
 }

@@ -41,7 +41,7 @@ function markdownOf(title: string, items: readonly Item[]): string {
 function partOf(item: Item): string[] {
   switch (item.type) {
     case "user_message":
-      return [`## ${texts.you}`, item.content];
+      return item.retryOf === undefined ? [`## ${texts.you}`, item.content] : [`*${texts.retried}*`];
     case "assistant_message":
       return [`## ${texts.answers}`, item.content];
     case "thought":

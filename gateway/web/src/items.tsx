@@ -118,6 +118,7 @@ function WritingCall({ call: { toolName, toolInput } }: { call: WrittenCall }) {
 function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
   switch (item.type) {
     case "user_message":
+      if (item.retryOf !== undefined) return <p class="hint" data-item={item.id}>{texts.retried}</p>;
       return (
         <div class="item user_message" data-item={item.id}>
           <Plain text={item.content} />
@@ -218,7 +219,7 @@ export function nameOf(row: Row): string {
   const [item] = row.items;
   switch (item?.type) {
     case "user_message":
-      return texts.you;
+      return item.retryOf === undefined ? texts.you : texts.note;
     case "assistant_message":
       return texts.answers;
     case "thought":

@@ -210,6 +210,23 @@ test("a turn in which nothing happens is resumed", async () => {
   never.open();
 });
 
+test("a failed turn is retried at its end", async () => {
+  let calls = 0;
+  model.on("try twice", () => (++calls === 1 ? { status: 400 } : { texts: ["Now it works."] }));
+  const { page } = await open();
+  await send(page, "Please try twice");
+  await page.locator(".end.error").waitFor();
+  const retry = page.getByRole("button", { name: "Retry", exact: true });
+  await assertAccessible(page);
+  await retry.click();
+  await see(page, ".timeline", "Now it works.");
+  await see(page, ".timeline", "The failed turn is tried again.");
+  await retry.waitFor({ state: "detached" });
+  assert.equal(await page.locator(".item.user_message").count(), 1);
+  assert.equal(calls, 2);
+  await assertSameAsApi(page, gateway.url);
+});
+
 test("conversations before the newest hundred are shown when they are asked for", async () => {
   const everturn = new Everturn({ url: gateway.url });
   for (let number = 0; number < 110; number++) await everturn.create({ title: `Number ${number}` });

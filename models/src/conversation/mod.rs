@@ -133,6 +133,8 @@ impl Conversation {
                     }
                 }
                 MessageRole::Summary => messages.push(user(&summary(&message.content))),
+                // The context of a call has no retries.
+                MessageRole::Retry => {}
                 MessageRole::User | MessageRole::Unknown(_) => {
                     messages.push(users(message, &request.files));
                 }

@@ -45,6 +45,8 @@ words! {
         ApprovalAnswered = "approval_answered",
         /// A turn continued after the loss of its workflow.
         TurnResumed = "turn_resumed",
+        /// A failed turn was retried.
+        TurnRetried = "turn_retried",
         /// A turn was told to end.
         TurnCancelled = "turn_cancelled",
         /// A process has read its configuration, and works with the configuration.

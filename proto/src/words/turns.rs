@@ -50,6 +50,9 @@ words! {
         Assistant = "assistant",
         /// No speaker: a summary replaces older messages, which the model no longer gets.
         Summary = "summary",
+        /// A person's wish to run a failed turn again. The content is the id of the message that began the turn. Models
+        /// never get the message.
+        Retry = "retry",
     }
 }
 

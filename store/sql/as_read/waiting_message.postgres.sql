@@ -1,11 +1,13 @@
 -- Selects a waiting message and its conversation for a turn that begins without a lock. The statement returns no row
--- when a turn is running, when the message's turn has begun, or when a granted epoch has not been used.
+-- when a turn is running, when the message's turn has begun, when a granted epoch has not been used, or for a retry.
 -- Index: key of conversations, key of messages, key of agent_executions, agent_executions_running
 --
 -- :conversation_id text
 -- :message_id text
 -- :agent_execution_id text
-SELECT c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, m.model, TRUE AS is_waiting
+SELECT
+    c.log_id, c.last_sequence, c.tenant_id, c.run_epoch, m.content, m.attachments, m.model, TRUE AS is_waiting,
+    FALSE AS is_retry
 FROM (
     SELECT id, log_id, tenant_id, last_sequence, run_epoch
     FROM conversations

@@ -19,12 +19,13 @@
 -- :max_turns_of_owner bigint  Like `max_turns`, for the conversations of the conversation's owner.
 -- :sent_by text?
 -- :model text?  The chosen model of the message's turn.
+-- :role text
 INSERT INTO messages (
     conversation_id, id, tenant_id, role, status, client_message_id, created_at, on_busy, content, tool_calls,
     tool_results, attachments, sent_by, model
 )
 SELECT
-    :conversation_id, :message_id, :tenant_id, 'user', 'queued', :client_message_id, :now, :on_busy, :content,
+    :conversation_id, :message_id, :tenant_id, :role, 'queued', :client_message_id, :now, :on_busy, :content,
     '[]', '[]', :attachments, :sent_by, :model
 WHERE EXISTS (
         SELECT 1 FROM conversations

@@ -22,6 +22,14 @@ pub trait MessageQueue: Send + Sync {
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
 
+    /// Stores the retry of the conversation's newest turn, which has failed, as a waiting message. The turn of the retry
+    /// goes on from the context of the failed turn. A failed turn has one retry: a repeated call returns the stored
+    /// retry. Errors: [`StoreError::NotRetryable`] for a turn in another state, and those of
+    /// [`queue_message`](Self::queue_message).
+    ///
+    /// [`StoreError::NotRetryable`]: crate::StoreError::NotRetryable
+    async fn retry_turn(&self, access: &Access, retry: RetryTurn) -> Result<QueuedMessage>;
+
     /// Removes a waiting message without a trace. Returns false for a missing message, or if a turn has taken the
     /// message.
     async fn withdraw_message(
@@ -66,6 +74,16 @@ pub struct NewMessage {
     /// The limit for the other conversations of the conversation's owner. A conversation without an owner has no such
     /// limit.
     pub max_turns_of_owner: Option<NonZeroU32>,
+}
+
+/// A failed turn to retry.
+#[derive(Debug, Clone)]
+pub struct RetryTurn {
+    /// The first message of the failed turn; `None` for the conversation's newest turn.
+    pub failed_message_id: Option<String>,
+    /// The sender, the client's id and the limits of the retry. The store chooses the id, and a retry has no text and no
+    /// blobs.
+    pub message: NewMessage,
 }
 
 /// The result of storing a message.

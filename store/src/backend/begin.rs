@@ -15,6 +15,7 @@ use super::{
     definitions,
     dialect::Parts,
     lock::{LockedConversation, lock_conversation, lock_known},
+    retry::begin_retry,
     runs::{self, Entry},
     snapshot::load_message,
     statement::Statement as _,
@@ -101,8 +102,7 @@ pub(super) async fn begin_turn(
     } else {
         let message = message.map(|row| row.message);
         end_lost(connection, &begin.conversation_id, &begun, &mut turn).await?;
-        turn.last_sequence =
-            take_message(connection, &begin, &hash, turn.last_sequence, message).await?;
+        take(connection, &begin, &hash, message, &mut turn).await?;
     }
     Ok(TurnStart::Begun(Box::new(turn)))
 }
@@ -119,6 +119,30 @@ async fn end_lost(
         let ended = end_failed(connection, step, LOST, turn.last_sequence).await?;
         turn.last_sequence = ended.result.last_sequence;
         turn.sealed.extend(ended.sealed);
+    }
+    Ok(())
+}
+
+/// Takes the message of the turn. The turn of a retry ends at its start when another turn has begun since the failure.
+async fn take(
+    connection: &mut Connection,
+    begin: &BeginTurn,
+    agent_hash: &str,
+    message: Option<StoredMessage>,
+    turn: &mut BegunTurn,
+) -> Result<()> {
+    let (id, message_id) = (&begin.conversation_id, &begin.message_id);
+    let is_retry = message.as_ref().is_some_and(|message| message.is_retry);
+    let is_late = is_retry && !begin_retry(connection, id, message_id).await?;
+    turn.last_sequence =
+        take_message(connection, begin, agent_hash, turn.last_sequence, message).await?;
+    if is_late {
+        let end = AgentExecutionEnd::Cancelled {
+            reason: "another turn has begun since the failure".to_owned(),
+        };
+        let ended = end_turn(connection, first_step(begin), end, turn.last_sequence).await?;
+        turn.last_sequence = ended.result.last_sequence;
+        (turn.status, turn.is_new) = (AgentExecutionStatus::Cancelled, false);
     }
     Ok(())
 }
@@ -154,8 +178,10 @@ impl FirstBatch {
         last_sequence: u32,
         message: Option<StoredMessage>,
     ) -> Result<Self> {
+        let is_retry = message.as_ref().is_some_and(|message| message.is_retry);
         let stored = message.as_ref().map(|message| message.content.as_str());
-        let title = title(stored.or(begin.content.as_deref()).unwrap_or_default());
+        let text = stored.or(begin.content.as_deref()).unwrap_or_default();
+        let title = (!is_retry).then(|| title(text));
         let request = BatchRequest {
             step: first_step(begin),
             save: Save::UserMessage {
@@ -169,7 +195,7 @@ impl FirstBatch {
             ..Snapshot::default()
         };
         let mut batch = batch::build(&request, &snapshot)?;
-        batch.title = Some(title);
+        batch.title = title;
         Ok(Self { request, batch })
     }
 
@@ -288,13 +314,23 @@ async fn end_failed(
     failure: TurnFailure,
     last_sequence: u32,
 ) -> Result<Appended> {
+    let end = AgentExecutionEnd::Failed {
+        code: failure.code,
+        message: failure.message.into(),
+    };
+    end_turn(connection, step, end, last_sequence).await
+}
+
+async fn end_turn(
+    connection: &mut Connection,
+    step: StepKey,
+    end: AgentExecutionEnd,
+    last_sequence: u32,
+) -> Result<Appended> {
     let saved_steps = step.step;
     let request = BatchRequest {
         step,
-        save: Save::End(AgentExecutionEnd::Failed {
-            code: failure.code,
-            message: failure.message.into(),
-        }),
+        save: Save::End(end),
     };
     append(connection, &request, last_sequence, saved_steps).await
 }

@@ -4,13 +4,17 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{event::Attachment, words::OnBusy};
+use everturn_proto::{
+    event::Attachment,
+    words::{MessageRole, OnBusy},
+};
 use sqlx::types::Json as Column;
 
 use super::{
     Connection, Database, key_of_caller,
     lock::lock_visible_conversation,
     missing,
+    retry::{Retry, find_retry},
     statement::Statement as _,
     statements::{
         blobs::{Attach, Detach},
@@ -18,7 +22,7 @@ use super::{
     },
 };
 use crate::{
-    api::{Access, Blob, MessageQueue, NewMessage, QueuedMessage, Result},
+    api::{Access, Blob, MessageQueue, NewMessage, QueuedMessage, Result, RetryTurn},
     columns::now,
     error::{Missing, StoreError, TurnsOf},
     rows::conversations::QueuedRow,
@@ -33,6 +37,14 @@ impl MessageQueue for Database {
         let key = key_of_caller(access, &new.conversation_id);
         self.locking(&key, async |connection| {
             queue(connection, access, &new).await
+        })
+        .await
+    }
+
+    async fn retry_turn(&self, access: &Access, retry: RetryTurn) -> Result<QueuedMessage> {
+        let key = key_of_caller(access, &retry.message.conversation_id);
+        self.locking(&key, async |connection| {
+            retry_turn(connection, access, &retry).await
         })
         .await
     }
@@ -120,6 +132,36 @@ pub(crate) fn queue_message<'a>(
         max_turns_of_owner: most(new.max_turns_of_owner),
         sent_by: new.sent_by.as_deref(),
         model: new.model.as_deref(),
+        role: MessageRole::User.as_str(),
+    }
+}
+
+/// Stores the retry of a failed turn as a waiting message. A repeated call returns the stored retry.
+async fn retry_turn(
+    connection: &mut Connection,
+    access: &Access,
+    retry: &RetryTurn,
+) -> Result<QueuedMessage> {
+    let id = &retry.message.conversation_id;
+    if !lock_visible_conversation(connection, access, id).await? {
+        return Err(StoreError::not_found(Missing::Conversation, id));
+    }
+    let new = match find_retry(connection, retry).await? {
+        Retry::Stored(stored) => return Ok(stored),
+        Retry::New(new) => new,
+    };
+    let insert = QueueMessage {
+        role: MessageRole::Retry.as_str(),
+        ..queue_message(&new, &[], new.max_queued, access, now())
+    };
+    let inserted = insert
+        .query_scalar()?
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(missing(Missing::Conversation, id))?;
+    match inserted {
+        Some(has_others) => Ok(QueuedMessage::new(&new.message_id, has_others)),
+        None => Err(refusal(connection, access, &new).await?),
     }
 }
 

@@ -77,6 +77,7 @@
 //! | `delete_conversation` | 19; with an entry of the audit trail: 20 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |
+//! | `retry_turn` | 6; repeated: 5 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is) |
 //! | `begin_turn` where a turn runs | 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
 //! | `begin_sub_agent` | 7; repeated: 4 |
@@ -135,6 +136,7 @@ mod past_calls;
 mod reconciliation;
 mod removal;
 mod retention;
+mod retry;
 pub(crate) mod runs;
 mod save;
 mod snapshot;

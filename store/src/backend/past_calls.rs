@@ -113,7 +113,7 @@ impl PastCalls for Database {
                     state,
                     sent,
                     agent,
-                    agent_execution_id,
+                    (conversation_id, agent_execution_id),
                     stored,
                 ))
             }

@@ -100,11 +100,18 @@ impl<'a> Builder<'a> {
         let model = stored
             .and_then(|stored| stored.model.clone())
             .filter(|_| begins);
+        let is_retry = stored.is_some_and(|stored| stored.is_retry);
+        let (content, retry_of) = if is_retry {
+            (String::new(), Some(text))
+        } else {
+            (text, None)
+        };
         let data = UserMessage {
-            content: text,
+            content,
             model,
             message_id: message_id.to_owned(),
             attachments: attachments.map(|attachments| Json::of(&attachments)),
+            retry_of,
         };
         let sequence_number = self.append(message_id, EventType::UserMessage, Json::of(&data));
         self.batch.taken = Some(TakenMessage {
@@ -112,7 +119,7 @@ impl<'a> Builder<'a> {
             new_content,
             sequence_number,
         });
-        self.batch.new_messages += 1;
+        self.batch.new_messages += u32::from(!is_retry);
         Ok(())
     }
 

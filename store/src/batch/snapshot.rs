@@ -223,4 +223,6 @@ pub struct StoredMessage {
     pub model: Option<String>,
     /// False when a turn has taken the message.
     pub is_waiting: bool,
+    /// True for a retry. The content is then the id of the message that began the failed turn.
+    pub is_retry: bool,
 }

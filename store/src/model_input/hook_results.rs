@@ -52,6 +52,13 @@ pub fn insert_hook_results(
     *messages = rest;
 }
 
+/// True when the context has the results of an agent execution's own hooks.
+pub fn has_hook_results(messages: &[ContextMessage], agent_execution_id: &str) -> bool {
+    messages
+        .iter()
+        .any(|message| is_of_hooks(message) && message.agent_execution_id == agent_execution_id)
+}
+
 /// True for the message with the calls and results of hooks.
 pub(super) fn is_of_hooks(message: &ContextMessage) -> bool {
     message.tool_calls.first().is_some_and(ToolCall::is_of_hook)

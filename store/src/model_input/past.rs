@@ -8,6 +8,7 @@ use everturn_proto::{
 use super::{
     DEFAULT_WINDOW, LAST_WORDS, SUMMARIZE,
     hook_results::{insert_hook_results, is_of_hooks},
+    retries::join_retries,
     shorten_results,
 };
 use crate::api::{ContextMessage, PastInput};
@@ -18,15 +19,20 @@ impl PastInput {
         state: &LlmCompleteState,
         sent: &SentContext,
         agent: &AgentDefinition,
-        agent_execution_id: &str,
+        (conversation_id, agent_execution_id): (&str, &str),
         stored: Vec<ContextMessage>,
     ) -> Self {
         let mut messages = stored;
         // The hooks before a turn have run after the task, and stand before the task in every call.
         let is_sent = |message: &ContextMessage| {
-            message.sequence_number <= sent.last_sequence || is_of_hooks(message)
+            message.sequence_number <= sent.last_sequence
+                || is_of_hooks(message)
+                // A retry itself is not sent, and may follow the last sent message.
+                || (message.role == MessageRole::Retry
+                    && message.agent_execution_id == agent_execution_id)
         };
         messages.retain(is_sent);
+        join_retries(&mut messages, conversation_id);
         let hooks = agent.hooks.as_ref();
         let max_result_bytes = hooks.map_or(0, |hooks| hooks.max_result_bytes as usize);
         insert_hook_results(&mut messages, agent_execution_id, max_result_bytes);
@@ -127,7 +133,7 @@ mod tests {
             last_sequence: 9,
             ..SentContext::default()
         };
-        PastInput::rebuild(&state, &sent, &agent(), "run", stored.to_vec())
+        PastInput::rebuild(&state, &sent, &agent(), ("c", "run"), stored.to_vec())
     }
 
     #[test]

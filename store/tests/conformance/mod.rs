@@ -40,6 +40,7 @@ pub mod reconciliation;
 pub mod resume;
 pub mod resume_point;
 pub mod retention;
+pub mod retry;
 pub mod runs;
 pub mod saves;
 pub mod tool_results;
@@ -172,6 +173,11 @@ macro_rules! conformance_suite {
             resume_point::the_resume_point_names_what_waits,
             resume_point::the_resume_point_is_at_the_last_checkpoint,
             resume_point::the_resume_point_is_for_those_who_see_the_conversation,
+            retry::a_retry_goes_on_from_the_context_of_the_failed_turn,
+            retry::a_failed_turn_is_retried_once,
+            retry::a_turn_in_another_state_is_not_retried,
+            retry::the_key_of_a_message_is_not_the_key_of_a_retry,
+            retry::a_late_retry_ends_at_its_start,
             resume::checkpoints_and_what_they_name_are_enough_to_go_on,
             resume::a_record_that_is_missing_is_made_when_its_tool_ends,
             retention::what_is_old_is_removed_whole,

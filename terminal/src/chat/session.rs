@@ -279,6 +279,15 @@ impl Session {
         });
     }
 
+    /// Asks the gateway to retry the newest turn. The gateway knows whether the turn has failed.
+    pub(super) fn retry(&mut self) {
+        let (client, conversation) = self.of_request();
+        self.requests.spawn(async move {
+            let told = until_reached(|| client.retry(&conversation)).await;
+            Done::Told(told.map(drop), "the retry")
+        });
+    }
+
     /// Asks the gateway to cancel the running turn.
     pub(super) fn cancel(&mut self) {
         let (client, conversation) = self.of_request();

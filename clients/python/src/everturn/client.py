@@ -253,6 +253,14 @@ class Conversation:
         """Goes on with a turn whose workflow is gone, at once. The gateways do it, too, after a while."""
         return self._runner.run(self._calls.resume())
 
+    def retry(self, message_id: str | None = None) -> AcceptedMessage:
+        """Runs the newest turn again from its last checkpoint, after it has failed.
+
+        ``message_id`` is that of the failed turn's events: another turn is then not retried. The answer has the message
+        id of the retry.
+        """
+        return self._runner.run(self._calls.retry(message_id))
+
     def create(self) -> ConversationInfo:
         """Creates the conversation, or finds it. The first message does it, too."""
         return self._runner.run(self._session.outbox.create())

@@ -51,6 +51,9 @@ pub enum ItemKind {
         /// `blob_id`, `media_type`, `file_name` and `bytes` of every file.
         #[serde(skip_serializing_if = "Option::is_none")]
         attachments: Option<Value>,
+        /// The message whose failed turn the user has retried. A retry has no text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_of: Option<String>,
     },
     /// The model's text before its tool calls, and its reasoning. The text or the reasoning is not blank.
     Thought {

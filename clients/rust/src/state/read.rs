@@ -27,6 +27,7 @@ pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
         "user_message" => Some(ItemKind::UserMessage {
             content: data.text("content").to_owned(),
             attachments: data.value("attachments"),
+            retry_of: data.owned_id("retry_of"),
         }),
         "thought" => thought(data),
         "act" => Some(ItemKind::ToolCall(Box::new(call(data)))),

@@ -21,7 +21,7 @@ pub(crate) fn of(state: &Value) -> Value {
 fn entries(item: &Value) -> Vec<Value> {
     let kind = item["type"].as_str().unwrap();
     let own: &[&str] = match kind {
-        "user_message" => &["content", "attachments"],
+        "user_message" => &["content", "attachments", "retryOf"],
         "thought" => &["content", "reasoning"],
         "assistant_message" => &["content"],
         "tool_call" => &["toolName", "title", "toolInput", "executionId", "callId"],

@@ -59,6 +59,7 @@ function userMessage(data: JsonObject, base: ItemBase): UserMessage {
     type: "user_message",
     content: text(data, "content"),
     attachments: value(data, "attachments"),
+    retryOf: id(data, "retry_of"),
   });
 }
 

@@ -92,6 +92,8 @@ export interface UserMessage extends ItemBase {
   readonly content: string;
   /** `blob_id`, `media_type`, `file_name` and `bytes` of each file. */
   readonly attachments?: Json;
+  /** The message whose failed turn the user has retried. A retry has no text. */
+  readonly retryOf?: string;
 }
 
 /** What the model said to the user before it asked for tools, and its reasoning. At least one of the two is not blank. */

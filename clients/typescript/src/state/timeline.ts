@@ -20,7 +20,7 @@ function entries(item: Item): TimelineItem[] {
     present<TimelineItem>({ id, sequenceNumber, timestamp, ...of, ...fields } as TimelineItem);
   switch (item.type) {
     case "user_message":
-      return [entry({ type: item.type, content: item.content, attachments: item.attachments })];
+      return [entry({ type: item.type, content: item.content, attachments: item.attachments, retryOf: item.retryOf })];
     case "thought":
       return [entry({ type: item.type, content: item.content, reasoning: item.reasoning })];
     case "assistant_message":

@@ -94,6 +94,8 @@ codes! {
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
     /// The conversation cannot resume: no turn has ever begun, and no message waits.
     NoCheckpoint = "no_checkpoint", NOT_FOUND, "The conversation has no turn to resume";
+    /// The turn cannot be retried: the turn has not failed, or is not the newest of the conversation.
+    NotRetryable = "not_retryable", CONFLICT, "The turn cannot be retried";
     /// The call already has an answer, needs no answer, or belongs to an ended turn.
     ApprovalAnswered = "approval_answered", CONFLICT, "The approval has been answered";
     /// The answer came after the approval's expiry.

@@ -46,6 +46,7 @@ impl From<StoreError> for Problem {
                     format!("Other content has the id `{client_message_id}`. Choose a new id.");
                 Self::new(Code::IdempotencyConflict, detail)
             }
+            StoreError::NotRetryable(why) => Self::new(Code::NotRetryable, why.to_string()),
             StoreError::TooManyBlobs { limit } => {
                 let detail = format!(
                     "Your tenant has {limit} bytes of files without a message. Name the files in messages, or wait: the \

@@ -22,7 +22,8 @@ pub(super) struct NewAttachment {
     blob_id: String,
 }
 
-/// The checked content of a message, ready for the store and for a model.
+/// The checked content of a message, ready for the store and for a model. A retry has no content.
+#[derive(Default)]
 pub(super) struct Content {
     pub(super) text: String,
     /// Ids of the files, without duplicates.

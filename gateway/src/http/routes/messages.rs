@@ -95,6 +95,21 @@ fn statuses() -> Object {
     one_of(&["queued", "accepted_before"])
 }
 
+impl AcceptedMessageBody {
+    pub(super) fn new(conversation: &Conversation, queued: QueuedMessage) -> Self {
+        let status = if queued.is_waiting() {
+            "queued"
+        } else {
+            "accepted_before"
+        };
+        Self {
+            conversation_id: conversation.name().to_owned(),
+            message_id: queued.message_id,
+            status,
+        }
+    }
+}
+
 problems!(
     Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, UnknownModel, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
     MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
@@ -140,19 +155,8 @@ pub(super) async fn accept(
         on_busy: body.on_busy,
     };
     let queued = submit(&state, &caller, &conversation, sent).await?;
-    let status = if queued.is_waiting() {
-        "queued"
-    } else {
-        "accepted_before"
-    };
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(AcceptedMessageBody {
-            conversation_id: conversation.name().to_owned(),
-            message_id: queued.message_id,
-            status,
-        }),
-    ))
+    let body = AcceptedMessageBody::new(&conversation, queued);
+    Ok((StatusCode::ACCEPTED, Json(body)))
 }
 
 /// A message as its sender sent it, after the checks.
@@ -172,13 +176,32 @@ pub(super) async fn submit(
     conversation: &Conversation,
     sent: Sent,
 ) -> Result<QueuedMessage, Problem> {
+    let on_busy = sent.on_busy;
+    let new = new_message(state, caller, conversation, sent);
+    let queued = state
+        .ports
+        .messages
+        .queue_message(&caller.access, new)
+        .await?;
+    state.lists.changed(&caller.access);
+    hand_over(state, caller, conversation, &queued, on_busy).await?;
+    Ok(queued)
+}
+
+/// Makes the message to store, with the limits of the caller.
+pub(super) fn new_message(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    sent: Sent,
+) -> NewMessage {
     let Sent {
         content,
         client_message_id,
         model,
         on_busy,
     } = sent;
-    let new = NewMessage {
+    NewMessage {
         conversation_id: conversation.id.clone(),
         // The row's id is never the client's id: the table also has the ids of assistant messages, which a client could
         // guess.
@@ -194,22 +217,26 @@ pub(super) async fn submit(
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
         max_turns_of_owner: state.config.owner.concurrent_turns,
-    };
-    let queued = state
-        .ports
-        .messages
-        .queue_message(&caller.access, new)
-        .await?;
-    state.lists.changed(&caller.access);
+    }
+}
+
+/// Hands a stored message to the conversation's turn.
+pub(super) async fn hand_over(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    queued: &QueuedMessage,
+    on_busy: OnBusy,
+) -> Result<(), Problem> {
     match &queued.turn {
         None if queued.has_others && on_busy == OnBusy::Reject => {
-            withdraw(state, caller, conversation, &queued).await?;
+            withdraw(state, caller, conversation, queued).await?;
         }
         None if queued.has_others && state.config.reconciler.lost_turns == LostTurns::Resume => {
-            join_others(state, caller, conversation, &queued, on_busy).await?;
+            join_others(state, caller, conversation, queued, on_busy).await?;
         }
         None if on_busy == OnBusy::Reject => {
-            start_or_reject(state, caller, conversation, &queued).await?;
+            start_or_reject(state, caller, conversation, queued).await?;
         }
         None => {
             state
@@ -228,7 +255,7 @@ pub(super) async fn submit(
         }
         Some(_) => {}
     }
-    Ok(queued)
+    Ok(())
 }
 
 /// Hands a message to the conversation's running workflow. Without a running workflow, the unfinished turn and the

@@ -29,6 +29,7 @@ mod model_choice;
 mod page;
 mod remote_tools;
 mod resume;
+mod retry;
 mod session;
 mod status;
 mod stored_results;
@@ -101,6 +102,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(calls::list))
         .routes(routes!(cancel::cancel))
         .routes(routes!(resume::resume))
+        .routes(routes!(retry::retry))
         .routes(routes!(approvals::list))
         .routes(routes!(client_tools::list))
         .routes(routes!(client_tools::accept))

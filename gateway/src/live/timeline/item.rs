@@ -43,6 +43,10 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
     pub attachments: Option<Json>,
+    /// In a retry: the id of the message whose failed turn was retried. A retry has an empty text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub retry_of: Option<String>,
     /// The name of the tool, in a tool call or result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -259,6 +263,7 @@ impl TimelineItem {
         }
         item.content = Some(text(fields, "content"));
         item.attachments = json(fields, "attachments");
+        item.retry_of = id(fields, "retry_of");
         item
     }
 
@@ -349,6 +354,7 @@ impl TimelineItem {
             content: None,
             reasoning: None,
             attachments: None,
+            retry_of: None,
             tool_name: None,
             title: None,
             tool_input: None,

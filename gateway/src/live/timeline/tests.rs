@@ -394,7 +394,7 @@ fn a_page_asks_for_what_is_said_beyond_it() {
 
 /// Events of every type that there is, was, or may come, in which each field may hold anything.
 fn any_events() -> impl Strategy<Value = Vec<Event>> {
-    const NAMES: [&str; 18] = [
+    const NAMES: [&str; 19] = [
         "message_id",
         "content",
         "reasoning",
@@ -412,6 +412,7 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
         "edited",
         "agent_execution_id",
         "attachments",
+        "retry_of",
         "code",
     ];
     let known = EventType::ALL.iter().map(|known| known.as_str().to_owned());

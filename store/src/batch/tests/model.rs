@@ -153,6 +153,7 @@ impl Model {
         let stored = |id: &String| {
             let is_waiting = false;
             self.steered.contains(id).then(|| StoredMessage {
+                is_retry: false,
                 content: String::new(),
                 attachments: Vec::new(),
                 model: None,

@@ -23,6 +23,7 @@ fn a_message_is_taken_once_and_its_row_wins() {
         Some("and this")
     );
     let queued = taken(Some(StoredMessage {
+        is_retry: false,
         content: "stored".into(),
         attachments: Vec::new(),
         model: None,
@@ -34,6 +35,7 @@ fn a_message_is_taken_once_and_its_row_wins() {
     );
     assert_eq!(
         taken(Some(StoredMessage {
+            is_retry: false,
             content: "stored".into(),
             attachments: Vec::new(),
             model: None,

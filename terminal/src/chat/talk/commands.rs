@@ -8,6 +8,7 @@ pub(super) enum Command {
     /// A message, and how it is handled while a turn runs.
     Send(String, OnBusy),
     Stop,
+    Retry,
     Help,
     Quit,
     /// The line is wrong. The field is the reason.
@@ -15,11 +16,12 @@ pub(super) enum Command {
 }
 
 /// The help text of the commands.
-pub(super) const HELP: [&str; 9] = [
+pub(super) const HELP: [&str; 10] = [
     "text            a message; during a running turn, the message waits for a new turn",
     "/steer text     joins the running turn before its next LLM call",
     "/interrupt text ends the running turn and begins a turn with the text",
     "/stop           ends the running turn, as Ctrl-C does; a second Ctrl-C leaves",
+    "/retry          runs a failed turn again from its last checkpoint",
     "/quit           leaves, as Ctrl-D does; the turn goes on",
     "//text          a message that begins with /",
     "Alt-Enter       a new line in the message, as does Ctrl-J",
@@ -46,6 +48,7 @@ pub(super) fn read(line: &str) -> Command {
         ("steer", text) => Command::Send(text.to_owned(), OnBusy::Steer),
         ("interrupt", text) => Command::Send(text.to_owned(), OnBusy::Interrupt),
         ("stop", "") => Command::Stop,
+        ("retry", "") => Command::Retry,
         ("help", "") => Command::Help,
         ("quit", "") => Command::Quit,
         _ => Command::Wrong(format!(
@@ -69,6 +72,7 @@ mod tests {
         );
         assert_eq!(read("/interrupt\nnow"), send("now", OnBusy::Interrupt));
         assert_eq!(read("/stop"), Command::Stop);
+        assert_eq!(read("/retry"), Command::Retry);
         assert_eq!(read("/quit"), Command::Quit);
         for wrong in ["/steer ", "/etc/passwd", "/stop it", "/"] {
             assert!(matches!(read(wrong), Command::Wrong(_)), "{wrong}");

@@ -116,6 +116,7 @@ impl Talk {
             Command::Send(content, on_busy) => self.session.send(content, on_busy),
             Command::Stop if self.session.is_busy() => self.cancel(),
             Command::Stop => self.hint = Some("no turn runs".to_owned()),
+            Command::Retry => self.session.retry(),
             Command::Help => {
                 let lines = HELP
                     .iter()

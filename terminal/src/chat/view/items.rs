@@ -53,7 +53,11 @@ pub(super) fn rows(
         ItemKind::UserMessage {
             content,
             attachments,
-        } => user(content, attachments.as_ref(), &inner),
+            retry_of,
+        } => match retry_of {
+            None => user(content, attachments.as_ref(), &inner),
+            Some(_) => note(show::RETRIED, &inner),
+        },
         ItemKind::Thought { content, reasoning } => {
             let mut rows = reasoning
                 .as_deref()

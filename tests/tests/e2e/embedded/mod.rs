@@ -58,6 +58,7 @@ mod remote;
 mod renewed;
 mod repeats;
 mod replay;
+mod retry;
 mod same_ids;
 mod skills;
 mod step_summary;

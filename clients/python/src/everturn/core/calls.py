@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..api import (
+    AcceptedMessage,
     AgentExecution,
     AgentList,
     AnsweredApproval,
@@ -149,6 +150,11 @@ class ConversationCalls:
     def resume(self) -> Flow[Resumed]:
         """Goes on with a turn whose workflow is gone."""
         answer: Resumed = yield from self._post(self.path("resume"), None)
+        return answer
+
+    def retry(self, message_id: str | None) -> Flow[AcceptedMessage]:
+        """Runs the newest turn again, after it has failed."""
+        answer: AcceptedMessage = yield from self._post(self.path("retry"), given(message_id=message_id))
         return answer
 
     def approvals(self) -> Flow[list[PendingApproval]]:

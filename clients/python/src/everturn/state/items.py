@@ -71,7 +71,8 @@ def item_of(data: JsonObject, base: Base) -> Item | None:
     kind = text(data, "type")
     if kind == "user_message":
         base["id"] = text_id(data, "message_id") or base["id"]
-        return UserMessage(**base, content=text(data, "content"), attachments=data.get("attachments"))
+        files, retry_of = data.get("attachments"), text_id(data, "retry_of")
+        return UserMessage(**base, content=text(data, "content"), attachments=files, retry_of=retry_of)
     if kind == "thought":
         return _thought(data, base)
     if kind == "act":

@@ -101,6 +101,8 @@ class UserMessage(ItemBase):
     content: str
     attachments: Json = None
     """``blob_id``, ``media_type``, ``file_name`` and ``bytes`` of each file."""
+    retry_of: str | None = None
+    """The message whose failed turn the user has retried. A retry has no text."""
     type: Literal["user_message"] = "user_message"
 
 

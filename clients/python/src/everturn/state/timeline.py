@@ -22,7 +22,7 @@ def _entries(item: Item) -> Iterator[dict[str, Any]]:
     match item:
         case UserMessage():
             files = {} if item.attachments is None else {"attachments": item.attachments}
-            yield {**_base(item), "content": item.content, **files}
+            yield {**_base(item), "content": item.content, **files, **_known({"retryOf": item.retry_of})}
         case Thought():
             yield {**_base(item), "content": item.content, **_known({"reasoning": item.reasoning})}
         case AssistantMessage():
