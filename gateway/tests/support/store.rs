@@ -17,9 +17,9 @@ use everturn_store::{
     EventLog, EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry,
     NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
     PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender,
-    ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage,
-    ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay,
-    UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
+    ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob,
+    TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf,
+    UsageDay, UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 

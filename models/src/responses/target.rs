@@ -8,9 +8,7 @@ use std::{
 use reqwest::{Method, RequestBuilder, Url};
 use serde_json::Value;
 
-use crate::{
-    endpoint::Endpoint, port::ModelRequest, profile::Profile, provider::ProviderKind,
-};
+use crate::{endpoint::Endpoint, port::ModelRequest, profile::Profile, provider::ProviderKind};
 
 /// One provider, ready for calls.
 pub(super) struct Target {

@@ -22,7 +22,9 @@ pub(super) fn checked(metadata: Metadata) -> Result<Metadata, Problem> {
         value.chars().count() <= MAX_VALUE_CHARS && !value.chars().any(char::is_control)
     };
     let is_right = metadata.len() <= MAX_KEYS
-        && metadata.iter().all(|(key, value)| is_key(key) && is_value(value));
+        && metadata
+            .iter()
+            .all(|(key, value)| is_key(key) && is_value(value));
     if is_right {
         return Ok(metadata);
     }
