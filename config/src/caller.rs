@@ -60,7 +60,9 @@ impl CallerTable {
             } else if !is_header_name(&lower) {
                 check.wrong(
                     name,
-                    format!("a header's name has 1 to {MAX_NAME_BYTES} letters, digits, `-` and `_`"),
+                    format!(
+                        "a header's name has 1 to {MAX_NAME_BYTES} letters, digits, `-` and `_`"
+                    ),
                 );
             }
         }

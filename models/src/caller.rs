@@ -42,7 +42,9 @@ impl Caller {
             Placeholder::Message => Some(self.message_id.clone()),
             Placeholder::Agent => Some(self.agent.clone()),
             Placeholder::TenantHash => Some(ids::caller_hash(&["tenant", tenant])),
-            Placeholder::OwnerHash => owner.map(|owner| ids::caller_hash(&["owner", tenant, owner])),
+            Placeholder::OwnerHash => {
+                owner.map(|owner| ids::caller_hash(&["owner", tenant, owner]))
+            }
             Placeholder::ConversationHash => Some(ids::caller_hash(&[
                 "conversation",
                 tenant,
@@ -179,7 +181,11 @@ impl CallerFields {
             text.filled(caller).map(|text| (key.clone(), json!(text)))
         };
         let mut metadata: Map<String, Value> = self.metadata.iter().filter_map(filled).collect();
-        let tags: Vec<_> = self.tags.iter().filter_map(|tag| tag.filled(caller)).collect();
+        let tags: Vec<_> = self
+            .tags
+            .iter()
+            .filter_map(|tag| tag.filled(caller))
+            .collect();
         if !tags.is_empty() {
             metadata.insert("tags".to_owned(), json!(tags));
         }
@@ -240,7 +246,10 @@ mod tests {
             .into(),
             tags: vec![text("plan:{metadata.plan}"), text("{metadata.none}")],
             headers: [
-                ("x-conversation".to_owned(), text("{conversation_id}/{message_id}")),
+                (
+                    "x-conversation".to_owned(),
+                    text("{conversation_id}/{message_id}"),
+                ),
                 ("x-plan".to_owned(), text("{metadata.plan}")),
             ]
             .into(),
@@ -293,7 +302,7 @@ mod tests {
             ..caller()
         };
         for placeholder in ["{tenant_hash}", "{owner_hash}", "{conversation_hash}"] {
-            let filled = |caller| text(placeholder).filled(caller).unwrap();
+            let filled = |caller: &Caller| text(placeholder).filled(caller).unwrap();
             assert_ne!(filled(&caller()), filled(&other), "{placeholder}");
             assert_eq!(filled(&other).len(), 32);
         }

@@ -19,7 +19,7 @@ pub mod text_writer;
 
 pub use self::redis::{RedisPeer, RedisStream, RedisStreamOptions, redis_peer};
 pub use api::*;
-pub use part::MAX_SHOWN_CALLS;
 pub use in_process::{InProcessStream, StreamOptions};
+pub use part::MAX_SHOWN_CALLS;
 pub use shared_counts::{Counted, Exceeded, Held, Holder, SharedCounts, Spent};
 pub use text_writer::TextWriter;

@@ -111,9 +111,8 @@ pub(super) fn estimated_tokens(
 
 /// True for a call that the provider refused before the first token, and does not bill.
 pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
-    let is_silent = text.is_none_or(|text| {
-        Part::all().all(|part| text.text_so_far(part).is_empty())
-    });
+    let is_silent =
+        text.is_none_or(|text| Part::all().all(|part| text.text_so_far(part).is_empty()));
     error.is_refused && is_silent
 }
 

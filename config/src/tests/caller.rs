@@ -3,8 +3,10 @@
 use super::{assert_errors, parse};
 
 fn provider(kind: &str, lines: &str) -> String {
-    format!("[providers.main]\nkind = \"{kind}\"\nheaders_env = {{ X-Team = \"TEAM\" }}\n[providers.main.caller]\n{lines}\n\
-             [agents.default]\nprovider = \"main\"\nmodel = \"m\"\n")
+    format!(
+        "[providers.main]\nkind = \"{kind}\"\nheaders_env = {{ X-Team = \"TEAM\" }}\n[providers.main.caller]\n{lines}\n\
+             [agents.default]\nprovider = \"main\"\nmodel = \"m\"\n"
+    )
 }
 
 #[test]
@@ -25,13 +27,33 @@ fn a_provider_has_the_facts_of_its_table() {
 fn wrong_facts_are_named() {
     let many: Vec<_> = (0..17).map(|n| format!("k{n} = \"a\"")).collect();
     let cases = [
-        ("gemini", "user = \"{owner_id}\"", "have no field for `user`"),
+        (
+            "gemini",
+            "user = \"{owner_id}\"",
+            "have no field for `user`",
+        ),
         ("anthropic", "tags = [\"a\"]", "have no field for `tags`"),
-        ("openai", "user = \"{owner}\"", "`{owner}` is no placeholder"),
+        (
+            "openai",
+            "user = \"{owner}\"",
+            "`{owner}` is no placeholder",
+        ),
         ("openai", "user = \"{owner_id\"", "a brace has no pair"),
-        ("openai", "headers = { Authorization = \"a\" }", "another value already"),
-        ("openai", "headers = { x-team = \"a\" }", "another value already"),
-        ("openai", "headers = { \"a b\" = \"a\" }", "a header's name has"),
+        (
+            "openai",
+            "headers = { Authorization = \"a\" }",
+            "another value already",
+        ),
+        (
+            "openai",
+            "headers = { x-team = \"a\" }",
+            "another value already",
+        ),
+        (
+            "openai",
+            "headers = { \"a b\" = \"a\" }",
+            "a header's name has",
+        ),
         ("openai", "tags = [\"\"]", "the text has 1 to 256 bytes"),
         (
             "openai",

@@ -122,7 +122,9 @@ impl<'a> Call<'a> {
                 post = post.header("idempotency-key", self.idempotency_key());
             }
             let body = body(self.request, mode, &profile);
-            let answer = self.send(self.target.call(post, body, self.request)).await?;
+            let answer = self
+                .send(self.target.call(post, body, self.request))
+                .await?;
             if answer.status().is_success() {
                 return Ok(answer);
             }

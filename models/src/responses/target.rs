@@ -8,9 +8,7 @@ use std::{
 use reqwest::{Method, RequestBuilder, Url};
 use serde_json::Value;
 
-use crate::{
-    endpoint::Endpoint, port::ModelRequest, profile::Profile, provider::ProviderKind,
-};
+use crate::{endpoint::Endpoint, port::ModelRequest, profile::Profile, provider::ProviderKind};
 
 /// One provider, ready for calls.
 pub(super) struct Target {
@@ -51,11 +49,12 @@ impl Target {
     pub(super) fn call(
         &self,
         post: RequestBuilder,
-        body: Value,
+        mut body: Value,
         request: &ModelRequest,
     ) -> RequestBuilder {
         let kind = ProviderKind::OpenAiResponses;
-        self.endpoint.call(kind, post, body, &request.caller)
+        let post = self.endpoint.tell(kind, &request.caller, &mut body, post);
+        post.json(&body)
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {

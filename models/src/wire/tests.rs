@@ -79,7 +79,10 @@ pub(super) fn read<T: AsRef<[u8]>>(
 
 /// The pieces of the first call that readers hear.
 fn written(kind: ProviderKind, frames: &[Value]) -> Vec<String> {
-    let body: Vec<String> = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
+    let body: Vec<String> = frames
+        .iter()
+        .map(|frame| format!("data: {frame}\n\n"))
+        .collect();
     let pieces: Vec<&[u8]> = body.iter().map(String::as_bytes).collect();
     let heard = heard(kind, &pieces);
     assert!(heard.reply.is_ok(), "{:?}", heard.reply);

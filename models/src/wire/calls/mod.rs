@@ -85,7 +85,9 @@ impl Calls {
     /// Returns the name and the arguments so far of each call, for people who watch. The arguments of a whole object that is
     /// still empty are left out, because letters may follow.
     pub(crate) fn so_far(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.heard.iter().map(|call| (call.name.as_str(), call.so_far()))
+        self.heard
+            .iter()
+            .map(|call| (call.name.as_str(), call.so_far()))
     }
 
     /// Notes that something else began after the last call.

@@ -53,7 +53,9 @@ async fn a_provider_is_told_what_its_table_names() {
         let new = json!({"id": "talk", "agent": "told", "metadata": plan});
         let (status, body) = sent(&stack, key, "POST", "/conversations", &new).await;
         assert_eq!(status, 201, "{body}");
-        let shown = sent(&stack, key, "GET", "/conversations/talk", &Value::Null).await.1;
+        let shown = sent(&stack, key, "GET", "/conversations/talk", &Value::Null)
+            .await
+            .1;
         assert_eq!(shown["metadata"], plan);
         let client = GatewayClient::with_token(&stack.url(), Some(key)).unwrap();
         client.submit("talk", "hello", None).await.unwrap();
@@ -90,7 +92,9 @@ async fn metadata_is_changed_as_a_whole_and_limited() {
     let changed = json!({"metadata": {"plan": "silver"}});
     let (status, _) = sent(&stack, &key, "PATCH", "/conversations/talk", &changed).await;
     assert_eq!(status, 200);
-    let shown = sent(&stack, &key, "GET", "/conversations/talk", &Value::Null).await.1;
+    let shown = sent(&stack, &key, "GET", "/conversations/talk", &Value::Null)
+        .await
+        .1;
     assert_eq!(
         [&shown["metadata"], &shown["title"]],
         [&changed["metadata"], &json!("")]
@@ -100,5 +104,9 @@ async fn metadata_is_changed_as_a_whole_and_limited() {
     ended(&stack, &key, "talk").await;
     let request = told.requests().remove(0);
     assert_eq!(request.body["metadata"]["plan"], "silver");
-    assert_eq!(request.body.get("user"), None, "nobody owns the conversation");
+    assert_eq!(
+        request.body.get("user"),
+        None,
+        "nobody owns the conversation"
+    );
 }
