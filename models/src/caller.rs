@@ -302,7 +302,7 @@ mod tests {
             ..caller()
         };
         for placeholder in ["{tenant_hash}", "{owner_hash}", "{conversation_hash}"] {
-            let filled = |caller| text(placeholder).filled(caller).unwrap();
+            let filled = |caller: &Caller| text(placeholder).filled(caller).unwrap();
             assert_ne!(filled(&caller()), filled(&other), "{placeholder}");
             assert_eq!(filled(&other).len(), 32);
         }

@@ -142,19 +142,19 @@ impl Endpoint {
         request
     }
 
-    /// Returns a call: a request with its body, and with the facts about the caller.
-    pub(super) fn call(
+    /// Adds the facts about the caller to the fields of a call's body, and to the call's headers.
+    pub(super) fn tell(
         &self,
         kind: ProviderKind,
-        mut request: RequestBuilder,
-        mut body: Value,
         caller: &Caller,
+        fields: &mut Value,
+        mut request: RequestBuilder,
     ) -> RequestBuilder {
-        self.caller.add_to(&mut body, kind, caller);
+        self.caller.add_to(fields, kind, caller);
         for (name, value) in self.caller.headers_of(caller) {
             request = request.header(name, value);
         }
-        request.json(&body)
+        request
     }
 
     /// Waits until the provider's limits let one more call begin.

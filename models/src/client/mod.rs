@@ -52,8 +52,10 @@ impl Target {
     fn post(&self, request: &ModelRequest, profile: &Profile) -> RequestBuilder {
         let url = wire::url(self.kind, &self.endpoint.url, &request.model);
         let post = self.endpoint.request(&self.http, Method::POST, url);
-        let body = wire::body(request, profile);
-        self.endpoint.call(self.kind, post, body, &request.caller)
+        let mut body = wire::body(request, profile);
+        let fields = body.fields();
+        let post = self.endpoint.tell(self.kind, &request.caller, fields, post);
+        post.json(&body)
     }
 }
 

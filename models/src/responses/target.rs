@@ -49,11 +49,12 @@ impl Target {
     pub(super) fn call(
         &self,
         post: RequestBuilder,
-        body: Value,
+        mut body: Value,
         request: &ModelRequest,
     ) -> RequestBuilder {
         let kind = ProviderKind::OpenAiResponses;
-        self.endpoint.call(kind, post, body, &request.caller)
+        let post = self.endpoint.tell(kind, &request.caller, &mut body, post);
+        post.json(&body)
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {

@@ -54,6 +54,16 @@ pub(crate) enum Body {
     Anthropic(anthropic::request::Body),
 }
 
+impl Body {
+    /// Returns the fields beside the messages.
+    pub(crate) fn fields(&mut self) -> &mut Value {
+        match self {
+            Self::Tree(fields) => fields,
+            Self::Anthropic(body) => &mut body.fields,
+        }
+    }
+}
+
 /// Returns the body of a request for a streamed reply.
 pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Body {
     match profile.kind {

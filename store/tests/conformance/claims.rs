@@ -21,6 +21,8 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
         StepClaim::Call(ClaimedCall {
             log_id: log_id.clone(),
             tenant_id: "default".to_owned(),
+            owner_id: None,
+            metadata: std::collections::BTreeMap::new(),
             generation,
             calls,
             is_ahead,

@@ -1,7 +1,5 @@
 //! Creating, showing, changing and deleting conversations.
 
-use std::collections::BTreeMap;
-
 use axum::{
     Json,
     extract::State,
@@ -18,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     idempotency::idempotency_key,
-    metadata::{self, Metadata},
+    metadata::{self, Metadata, MetadataMap},
     model_choice,
     usage::UsageBody,
 };
@@ -58,7 +56,7 @@ pub(super) struct NewConversationBody {
     #[schema(max_length = 512, example = "openai/gpt-5-mini")]
     model: Option<String>,
     /// Texts of the conversation for its LLM calls, at most 16. The operator decides which of the texts a provider gets.
-    #[schema(value_type = Option<BTreeMap<String, String>>, max_properties = 16, example = json!({"plan": "gold"}))]
+    #[schema(value_type = Option<MetadataMap>)]
     metadata: Option<Metadata>,
 }
 
@@ -245,8 +243,8 @@ pub(super) struct ConversationDetailBody {
     #[serde(flatten)]
     listed: ListedConversationBody,
     /// The metadata of the conversation.
-    #[schema(example = json!({"plan": "gold"}))]
-    metadata: BTreeMap<String, String>,
+    #[schema(value_type = MetadataMap)]
+    metadata: Metadata,
     /// Usage of every LLM call with a stored answer, also of sub-agents and of the running turn.
     usage: UsageBody,
     /// Cost of the LLM calls, in USD; null when no model of the calls has a price.
@@ -296,7 +294,7 @@ pub(super) struct ChangeBody {
     #[schema(max_length = 512, example = "openai/gpt-5-mini")]
     model: Option<String>,
     /// The new metadata, in place of the whole earlier metadata.
-    #[schema(value_type = Option<BTreeMap<String, String>>, max_properties = 16, example = json!({"plan": "gold"}))]
+    #[schema(value_type = Option<MetadataMap>)]
     metadata: Option<Metadata>,
 }
 

@@ -1,8 +1,6 @@
 //! Accepts messages: a message is stored first, then handed to the turn, and then the request is answered
 //! (invariant 9, accepted means durable).
 
-use std::collections::BTreeMap;
-
 use axum::{
     Json,
     extract::State,
@@ -17,7 +15,7 @@ use super::{
     attachments::{Content, NewAttachment},
     conversations::{NewProperties, check_title, for_message},
     idempotency::idempotency_key,
-    metadata::Metadata,
+    metadata::{Metadata, MetadataMap},
     model_choice,
 };
 use crate::{
@@ -73,7 +71,7 @@ pub(super) struct FirstMessageBody {
     #[schema(max_length = 512, example = "openai/gpt-5-mini")]
     model: Option<String>,
     /// Texts of the conversation for its LLM calls, at most 16. The operator decides which of the texts a provider gets.
-    #[schema(value_type = Option<BTreeMap<String, String>>, max_properties = 16, example = json!({"plan": "gold"}))]
+    #[schema(value_type = Option<MetadataMap>)]
     metadata: Option<Metadata>,
 }
 

@@ -2,6 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr, Schema,
+        schema::{ObjectBuilder, Type},
+    },
+};
+
 use crate::http::problem::{Code, Problem};
 
 /// The metadata of a conversation.
@@ -11,6 +19,37 @@ pub(super) type Metadata = BTreeMap<String, String>;
 const MAX_KEYS: usize = 16;
 const MAX_KEY_CHARS: usize = 64;
 const MAX_VALUE_CHARS: usize = 512;
+
+/// The schema of the metadata.
+pub(super) struct MetadataMap;
+
+impl PartialSchema for MetadataMap {
+    fn schema() -> RefOr<Schema> {
+        let value = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .max_length(Some(MAX_VALUE_CHARS))
+            .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]*$"));
+        let key = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(r"^[A-Za-z0-9_.-]{1,64}$"));
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property_names(Some(key))
+            .additional_properties(Some(RefOr::T(Schema::Object(value.build()))))
+            .max_properties(Some(MAX_KEYS))
+            .description(Some(
+                "Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.",
+            ))
+            .examples([serde_json::json!({"plan": "gold"})])
+            .into()
+    }
+}
+
+impl ToSchema for MetadataMap {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Metadata".into()
+    }
+}
 
 /// Checks the metadata of a request.
 pub(super) fn checked(metadata: Metadata) -> Result<Metadata, Problem> {

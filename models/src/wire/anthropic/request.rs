@@ -23,7 +23,7 @@ const MARKED_MESSAGES: usize = 2;
 pub(crate) struct Body {
     messages: Vec<Message>,
     #[serde(flatten)]
-    fields: Value,
+    pub(crate) fields: Value,
 }
 
 /// A message.
