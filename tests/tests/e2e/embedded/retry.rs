@@ -195,6 +195,8 @@ async fn a_retry_whose_gateway_is_killed_after_the_store_starts_by_itself() {
         .conversation(&tenant, &conversation)
         .await;
     let message = NewMessage {
+        model: None,
+        names_model: false,
         conversation_id: found.unwrap().unwrap().id,
         message_id: String::new(),
         client_message_id: None,
