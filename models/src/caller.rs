@@ -3,7 +3,7 @@
 //! The operator writes texts with placeholders in the provider's table. The facts come from the store, so a request can
 //! only have facts of its own conversation.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use everturn_proto::ids;
 use serde_json::{Map, Value, json};
@@ -211,7 +211,8 @@ fn encoded(text: &str) -> String {
         if (b' '..=b'~').contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            // Writing to a `String` never fails.
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded.trim().to_owned()

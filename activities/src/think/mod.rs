@@ -158,7 +158,8 @@ impl Thinker {
     ) -> Result<ThinkResult, ActivityError> {
         self.here(claimed).check(&pick.agent).await?;
         let text = self.text_writer(claimed);
-        let state = self.state(claimed, pick, &text, request, call).await;
+        // The state of a whole call is too large for the stack of a caller.
+        let state = Box::pin(self.state(claimed, pick, &text, request, call)).await;
         // A response in the background goes on, and the next attempt reads the response.
         if state.is_err() && call.background.is_none() {
             self.budget(claimed, call).unanswered().await;

@@ -131,13 +131,11 @@ impl Frames<'_> {
                 return Ok(None);
             };
             let ready = &mut self.ready;
-            let read = match self.body.next(|bytes| reader.push(bytes, ready)).await? {
-                Some(pushed) => pushed,
-                None => {
-                    let reader = self.reader.take().unwrap_or_default();
-                    reader.finish(&mut self.ready)
-                }
-            };
+            let pushed = self.body.next(|bytes| reader.push(bytes, ready)).await?;
+            let read = pushed.unwrap_or_else(|| {
+                let reader = self.reader.take().unwrap_or_default();
+                reader.finish(&mut self.ready)
+            });
             read.map_err(|error| self.body.unreadable(&error))?;
         }
     }
