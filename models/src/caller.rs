@@ -6,9 +6,6 @@
 use std::collections::BTreeMap;
 
 use everturn_proto::ids;
-use serde_json::{Map, Value, json};
-
-use crate::{parameters::merge, provider::ProviderKind};
 
 /// The most characters of a filled text. OpenAI accepts no longer value in `metadata`.
 const MAX_CHARS: usize = 512;
@@ -131,7 +128,7 @@ impl CallerText {
     }
 
     /// Returns the text with the caller's facts; `None` when the caller lacks a fact.
-    fn filled(&self, caller: &Caller) -> Option<String> {
+    pub(crate) fn filled(&self, caller: &Caller) -> Option<String> {
         let piece = |piece: &Piece| match piece {
             Piece::Fixed(text) => Some(text.clone()),
             Piece::Fact(placeholder) => caller.value(placeholder),
@@ -155,46 +152,6 @@ pub struct CallerFields {
 }
 
 impl CallerFields {
-    /// Adds the fields to the body of a request. A field that the body has already stays.
-    pub(crate) fn add_to(&self, body: &mut Value, kind: ProviderKind, caller: &Caller) {
-        for (key, mut value) in self.fields(kind, caller) {
-            if let Some(earlier) = body.get_mut(&key).map(Value::take) {
-                merge(&mut value, earlier);
-            }
-            body[key] = value;
-        }
-    }
-
-    /// Returns the fields of the body for a provider of this kind.
-    fn fields(&self, kind: ProviderKind, caller: &Caller) -> Map<String, Value> {
-        let mut fields = Map::new();
-        let user = self.user.as_ref().and_then(|user| user.filled(caller));
-        match (kind, user) {
-            (ProviderKind::Gemini, _) => return fields,
-            (ProviderKind::Anthropic, user) => {
-                fields.extend(user.map(|user| ("metadata".to_owned(), json!({"user_id": user}))));
-                return fields;
-            }
-            (_, user) => fields.extend(user.map(|user| ("user".to_owned(), json!(user)))),
-        }
-        let filled = |(key, text): (&String, &CallerText)| {
-            text.filled(caller).map(|text| (key.clone(), json!(text)))
-        };
-        let mut metadata: Map<String, Value> = self.metadata.iter().filter_map(filled).collect();
-        let tags: Vec<_> = self
-            .tags
-            .iter()
-            .filter_map(|tag| tag.filled(caller))
-            .collect();
-        if !tags.is_empty() {
-            metadata.insert("tags".to_owned(), json!(tags));
-        }
-        if !metadata.is_empty() {
-            fields.insert("metadata".to_owned(), Value::Object(metadata));
-        }
-        fields
-    }
-
     /// Returns the headers of a request. Characters that a header cannot have are percent-encoded.
     pub(crate) fn headers_of(&self, caller: &Caller) -> impl Iterator<Item = (&str, String)> {
         self.headers.iter().filter_map(|(name, text)| {
@@ -218,14 +175,14 @@ fn encoded(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn text(text: &str) -> CallerText {
         CallerText::parse(text).unwrap()
     }
 
-    fn caller() -> Caller {
+    pub(crate) fn caller() -> Caller {
         Caller {
             tenant_id: "acme".to_owned(),
             owner_id: Some("ann".to_owned()),
@@ -236,7 +193,7 @@ mod tests {
         }
     }
 
-    fn fields() -> CallerFields {
+    pub(crate) fn fields() -> CallerFields {
         CallerFields {
             user: Some(text("{owner_hash}")),
             metadata: [
@@ -254,32 +211,6 @@ mod tests {
             ]
             .into(),
         }
-    }
-
-    fn body(kind: ProviderKind, given: Value) -> Value {
-        let mut body = given;
-        fields().add_to(&mut body, kind, &caller());
-        body
-    }
-
-    #[test]
-    fn a_body_has_the_facts_and_leaves_out_what_is_missing() {
-        let owner = ids::caller_hash(&["owner", "acme", "ann"]);
-        let metadata = json!({"tenant": "acme", "tags": ["plan:göld\n"]});
-        let expected = json!({"user": owner, "metadata": metadata});
-        assert_eq!(body(ProviderKind::OpenAi, json!({})), expected);
-        let expected = json!({"metadata": {"user_id": owner}});
-        assert_eq!(body(ProviderKind::Anthropic, json!({})), expected);
-        assert_eq!(body(ProviderKind::Gemini, json!({})), json!({}));
-    }
-
-    #[test]
-    fn extra_fields_of_the_agent_win() {
-        let given = json!({"user": "me", "metadata": {"tenant": "x"}});
-        let body = body(ProviderKind::OpenAiResponses, given);
-        assert_eq!(body["user"], "me");
-        assert_eq!(body["metadata"]["tenant"], "x");
-        assert_eq!(body["metadata"]["tags"], json!(["plan:göld\n"]));
     }
 
     #[test]
