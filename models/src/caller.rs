@@ -168,7 +168,11 @@ fn encoded(text: &str) -> String {
         if (b' '..=b'~').contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            encoded.push('%');
+            for digit in [byte >> 4, byte & 15] {
+                encoded
+                    .extend(char::from_digit(digit.into(), 16).map(|it| it.to_ascii_uppercase()));
+            }
         }
     }
     encoded.trim().to_owned()

@@ -183,7 +183,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -257,21 +257,6 @@ class FailureCounts(TypedDict):
 
 
 FileBytes: TypeAlias = bytes
-
-
-class FirstMessage(TypedDict):
-    """
-    Properties of a conversation that the message creates. An existing conversation stays unchanged.
-    """
-
-    agent: NotRequired[str | None]
-    """
-    Name of an agent in the gateway's configuration.
-    """
-    title: NotRequired[str | None]
-    """
-    The title, at most 512 bytes. The beginning of the message replaces an empty title.
-    """
 
 
 class Frame(TypedDict):
@@ -395,6 +380,12 @@ The text must not be blank or have a NUL character. The limit counts bytes of UT
 """
 
 
+Metadata: TypeAlias = dict[str, str]
+"""
+Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.
+"""
+
+
 class ModelWaitingFrame(TypedDict):
     """
     `data` of a frame about a call of the model that the provider has refused, and that is made again later. The provider
@@ -445,6 +436,12 @@ class NewConversation(TypedDict):
     Name of an agent in the gateway's configuration.
     """
     id: NotRequired[Id | None]
+    metadata: NotRequired[Metadata | None]
+    model: NotRequired[str | None]
+    """
+    The model of the conversation's messages, `provider/model`, among the models of the agent (`GET /agents`). Without
+    the field: the agent's own model.
+    """
     title: NotRequired[str | None]
     """
     The title, at most 512 bytes. The beginning of the first message replaces an empty title.
@@ -612,17 +609,6 @@ class RemoteToolResult(TypedDict):
     """
 
 
-class Rename(TypedDict):
-    """
-    Changes of a conversation.
-    """
-
-    title: str
-    """
-    The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
-    """
-
-
 class Resumed(TypedDict):
     """
     The outcome of a resume request.
@@ -777,7 +763,7 @@ class TextFrame(TypedDict):
     """
     The number of UTF-8 bytes of the text before the piece.
     """
-    part: Literal['text', 'reasoning']
+    part: Literal['reasoning', 'text', 'call_0', 'call_1', 'call_2', 'call_3', 'call_4', 'call_5', 'call_6', 'call_7']
     step: int
     text: NotRequired[str]
     type: Literal['text_start', 'text_delta', 'text_end']
@@ -1136,6 +1122,10 @@ class Agent(TypedDict):
     """
     `provider/model`; null when only workers know the model.
     """
+    models: list[str]
+    """
+    The models that a message may choose, the agent's own model first; empty when only workers know the models.
+    """
     name: str
     owner: NotRequired[str | None]
     """
@@ -1379,6 +1369,11 @@ class Chat(TypedDict):
     Text of the message. A message with `attachments` may omit the text or leave the text empty.
     """
     message_id: NotRequired[Id | None]
+    model: NotRequired[str | None]
+    """
+    The model of the whole turn, `provider/model`, among the models of the agent. Without the field: the model of the
+    conversation, or else the agent's own model.
+    """
 
 
 class ChatFrame(TypedDict, closed=True):
@@ -1457,10 +1452,31 @@ class Conversation(TypedDict):
     """
     The number of messages: user messages taken by turns, and the agent's answers.
     """
+    model: str | None
+    """
+    The model of new messages, `provider/model`; null for the agent's own model.
+    """
     title: str
     updated_at: str
     """
     The time of the last event.
+    """
+
+
+class ConversationChange(TypedDict):
+    """
+    Changes of a conversation. A field that is missing changes nothing.
+    """
+
+    metadata: NotRequired[Metadata | None]
+    model: NotRequired[str | None]
+    """
+    The model of new messages, `provider/model`, among the models of the agent. The empty text chooses the agent's own
+    model. Messages that wait already keep their model.
+    """
+    title: NotRequired[str | None]
+    """
+    The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
     """
 
 
@@ -1564,6 +1580,10 @@ class ExecutionStatus(TypedDict):
     """
     Number of the last event; 0 before the first event.
     """
+    model: str | None
+    """
+    The chosen model of the running turn, `provider/model`; null when the agent's own model answers.
+    """
     waiting: WaitingCall | None
 
 
@@ -1612,6 +1632,26 @@ class FailurePage(TypedDict):
     next_after: str | None
     """
     `after` of the next page; null at the end.
+    """
+
+
+class FirstMessage(TypedDict):
+    """
+    Properties of a conversation that the message creates. An existing conversation stays unchanged.
+    """
+
+    agent: NotRequired[str | None]
+    """
+    Name of an agent in the gateway's configuration.
+    """
+    metadata: NotRequired[Metadata | None]
+    model: NotRequired[str | None]
+    """
+    The model of the conversation's messages, `provider/model`, among the models of the agent.
+    """
+    title: NotRequired[str | None]
+    """
+    The title, at most 512 bytes. The beginning of the message replaces an empty title.
     """
 
 
@@ -1695,6 +1735,11 @@ class NewMessage(TypedDict):
     """
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
+    model: NotRequired[str | None]
+    """
+    The model of the whole turn, `provider/model`, among the models of the agent (`GET /agents`). Without the field: the
+    model of the conversation, or else the agent's own model. A message that joins a running turn changes no model.
+    """
     on_busy: NotRequired[OnBusy]
 
 
@@ -1969,6 +2014,10 @@ class ConversationDetail(ListedConversation):
     cost_usd: str | None
     """
     Cost of the LLM calls, in USD; null when no model of the calls has a price.
+    """
+    metadata: Metadata
+    """
+    The metadata of the conversation.
     """
     usage: Usage
     """

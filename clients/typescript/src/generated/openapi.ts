@@ -370,10 +370,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Renames a conversation.
+         * Changes the title, the model or the metadata of a conversation.
          * @description The conversation keeps its position in the list.
          */
-        patch: operations["rename_conversation"];
+        patch: operations["change_conversation"];
         trace?: never;
     };
     "/api/v1/agent/conversations/{id}/approvals": {
@@ -915,6 +915,14 @@ export interface components {
              * @example openai/gpt-5-mini
              */
             model: string | null;
+            /**
+             * @description The models that a message may choose, the agent's own model first; empty when only workers know the models.
+             * @example [
+             *       "openai/gpt-5-mini",
+             *       "anthropic/claude-sonnet-4-5"
+             *     ]
+             */
+            models: string[];
             /** @example support */
             name: string;
             /**
@@ -1254,6 +1262,12 @@ export interface components {
             /** @description Text of the message. A message with `attachments` may omit the text or leave the text empty. */
             message: components["schemas"]["MessageText"];
             message_id?: components["schemas"]["Id"] | null;
+            /**
+             * @description The model of the whole turn, `provider/model`, among the models of the agent. Without the field: the model of the
+             *     conversation, or else the agent's own model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
         };
         /** @description `data` of the second frame of a chat, after `replay`: the conversation and the id of the message. */
         ChatFrame: {
@@ -1306,7 +1320,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -1333,12 +1347,32 @@ export interface components {
              * @description The number of messages: user messages taken by turns, and the agent's answers.
              */
             message_count: number;
+            /**
+             * @description The model of new messages, `provider/model`; null for the agent's own model.
+             * @example openai/gpt-5-mini
+             */
+            model: string | null;
             title: string;
             /**
              * Format: date-time
              * @description The time of the last event.
              */
             updated_at: string;
+        };
+        /** @description Changes of a conversation. A field that is missing changes nothing. */
+        ConversationChange: {
+            metadata?: components["schemas"]["Metadata"] | null;
+            /**
+             * @description The model of new messages, `provider/model`, among the models of the agent. The empty text chooses the agent's own
+             *     model. Messages that wait already keep their model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
+            /**
+             * @description The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
+             * @example Products
+             */
+            title?: string | null;
         };
         /** @description `data` of the frame of a conversation that is new in the list, or whose entry has changed. */
         ConversationChangedFrame: {
@@ -1354,6 +1388,8 @@ export interface components {
              * @example 0.0421
              */
             cost_usd: string | null;
+            /** @description The metadata of the conversation. */
+            metadata: components["schemas"]["Metadata"];
             /** @description Usage of every LLM call with a stored answer, also of sub-agents and of the running turn. */
             usage: components["schemas"]["Usage"];
         };
@@ -1441,6 +1477,11 @@ export interface components {
             is_running: boolean;
             /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
+            /**
+             * @description The chosen model of the running turn, `provider/model`; null when the agent's own model answers.
+             * @example openai/gpt-5-mini
+             */
+            model: string | null;
             waiting: components["schemas"]["WaitingCall"] | null;
         };
         /** @description A failed agent execution: an agent that failed in a turn, or on a task from a parent agent. */
@@ -1518,6 +1559,12 @@ export interface components {
              * @example default
              */
             agent?: string | null;
+            metadata?: components["schemas"]["Metadata"] | null;
+            /**
+             * @description The model of the conversation's messages, `provider/model`, among the models of the agent.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
             /**
              * @description The title, at most 512 bytes. The beginning of the message replaces an empty title.
              * @example Sums
@@ -1647,6 +1694,15 @@ export interface components {
          * @example What is 2 + 2?
          */
         MessageText: string;
+        /**
+         * @description Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.
+         * @example {
+         *       "plan": "gold"
+         *     }
+         */
+        Metadata: {
+            [key: string]: string;
+        };
         /** @description An LLM call with a stored answer, without its content. */
         ModelCall: {
             /**
@@ -1749,6 +1805,13 @@ export interface components {
              */
             agent?: string | null;
             id?: components["schemas"]["Id"] | null;
+            metadata?: components["schemas"]["Metadata"] | null;
+            /**
+             * @description The model of the conversation's messages, `provider/model`, among the models of the agent (`GET /agents`). Without
+             *     the field: the agent's own model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
             /**
              * @description The title, at most 512 bytes. The beginning of the first message replaces an empty title.
              * @example Sums
@@ -1782,6 +1845,12 @@ export interface components {
             content: components["schemas"]["MessageText"];
             create?: components["schemas"]["FirstMessage"] | null;
             message_id?: components["schemas"]["Id"] | null;
+            /**
+             * @description The model of the whole turn, `provider/model`, among the models of the agent (`GET /agents`). Without the field: the
+             *     model of the conversation, or else the agent's own model. A message that joins a running turn changes no model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
             /** @default queue */
             on_busy?: components["schemas"]["OnBusy"];
         };
@@ -1900,14 +1969,6 @@ export interface components {
             result: unknown;
             /** @description The `run_id` passed to the tool. */
             run_id: components["schemas"]["Id"];
-        };
-        /** @description Changes of a conversation. */
-        Rename: {
-            /**
-             * @description The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
-             * @example Products
-             */
-            title: string;
         };
         /** @description `data` of the first frame: the position where the connection begins. */
         ReplayFrame: {
@@ -2125,7 +2186,7 @@ export interface components {
             /** @description The number of UTF-8 bytes of the text before the piece. */
             offset?: number;
             /** @enum {string} */
-            part: "text" | "reasoning";
+            part: "reasoning" | "text" | "call_0" | "call_1" | "call_2" | "call_3" | "call_4" | "call_5" | "call_6" | "call_7";
             /** Format: int32 */
             step: number;
             text?: string;
@@ -4440,7 +4501,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4449,7 +4510,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent";
+                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent" | "unknown_model";
                     };
                 };
             };
@@ -4873,7 +4934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). No agent has this name (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). No agent has this name (`unknown_agent`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4882,7 +4943,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "unknown_agent";
+                        code?: "invalid_body" | "invalid_id" | "unknown_agent" | "unknown_model";
                     };
                 };
             };
@@ -5281,7 +5342,7 @@ export interface operations {
             };
         };
     };
-    rename_conversation: {
+    change_conversation: {
         parameters: {
             query?: never;
             header?: never;
@@ -5293,11 +5354,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Rename"];
+                "application/json": components["schemas"]["ConversationChange"];
             };
         };
         responses: {
-            /** @description The renamed conversation */
+            /** @description The changed conversation */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5307,7 +5368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5316,7 +5377,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id";
+                        code?: "invalid_body" | "invalid_id" | "unknown_model";
                     };
                 };
             };
@@ -7611,7 +7672,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedMessage"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7620,7 +7681,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent";
+                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent" | "unknown_model";
                     };
                 };
             };
