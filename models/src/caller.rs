@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use everturn_proto::ids;
 
 /// The most characters of a filled text. OpenAI accepts no longer value in `metadata`.
-const MAX_CHARS: usize = 512;
+pub(crate) const MAX_CHARS: usize = 512;
 
 /// The facts about the caller of a turn, from the store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -176,88 +176,4 @@ fn encoded(text: &str) -> String {
         }
     }
     encoded.trim().to_owned()
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    fn text(text: &str) -> CallerText {
-        CallerText::parse(text).unwrap()
-    }
-
-    pub(crate) fn caller() -> Caller {
-        Caller {
-            tenant_id: "acme".to_owned(),
-            owner_id: Some("ann".to_owned()),
-            conversation_id: "talk".to_owned(),
-            message_id: "msg_1".to_owned(),
-            agent: "support".to_owned(),
-            metadata: [("plan".to_owned(), "göld\n".to_owned())].into(),
-        }
-    }
-
-    pub(crate) fn fields() -> CallerFields {
-        CallerFields {
-            user: Some(text("{owner_hash}")),
-            metadata: [
-                ("tenant".to_owned(), text("{tenant_id}")),
-                ("other".to_owned(), text("{metadata.other}")),
-            ]
-            .into(),
-            tags: vec![text("plan:{metadata.plan}"), text("{metadata.none}")],
-            headers: [
-                (
-                    "x-conversation".to_owned(),
-                    text("{conversation_id}/{message_id}"),
-                ),
-                ("x-plan".to_owned(), text("{metadata.plan}")),
-            ]
-            .into(),
-        }
-    }
-
-    #[test]
-    fn a_header_has_only_characters_of_headers() {
-        let fields = fields();
-        let headers: Vec<_> = fields.headers_of(&caller()).collect();
-        assert_eq!(
-            headers,
-            [
-                ("x-conversation", "talk/msg_1".to_owned()),
-                ("x-plan", "g%C3%B6ld%0A".to_owned())
-            ]
-        );
-    }
-
-    #[test]
-    fn callers_of_two_tenants_have_different_hashes() {
-        let other = Caller {
-            tenant_id: "globex".to_owned(),
-            ..caller()
-        };
-        for placeholder in ["{tenant_hash}", "{owner_hash}", "{conversation_hash}"] {
-            let filled = |caller: &Caller| text(placeholder).filled(caller).unwrap();
-            assert_ne!(filled(&caller()), filled(&other), "{placeholder}");
-            assert_eq!(filled(&other).len(), 32);
-        }
-        let nobody = Caller {
-            owner_id: None,
-            ..caller()
-        };
-        assert_eq!(text("{owner_hash}").filled(&nobody), None);
-    }
-
-    #[test]
-    fn wrong_texts_are_refused() {
-        for wrong in ["{", "}", "a}{", "{owner}", "{metadata.}", "{tenant_id"] {
-            assert!(CallerText::parse(wrong).is_err(), "{wrong}");
-        }
-        let long = Caller {
-            agent: "ä".repeat(600),
-            ..caller()
-        };
-        let filled = text("{agent}").filled(&long).unwrap();
-        assert_eq!(filled.chars().count(), MAX_CHARS);
-    }
 }

@@ -55,7 +55,86 @@ mod tests {
     use everturn_proto::ids;
 
     use super::*;
-    use crate::caller::tests::{caller, fields};
+    use crate::caller::MAX_CHARS;
+
+    fn text(text: &str) -> CallerText {
+        CallerText::parse(text).unwrap()
+    }
+
+    fn caller() -> Caller {
+        Caller {
+            tenant_id: "acme".to_owned(),
+            owner_id: Some("ann".to_owned()),
+            conversation_id: "talk".to_owned(),
+            message_id: "msg_1".to_owned(),
+            agent: "support".to_owned(),
+            metadata: [("plan".to_owned(), "göld\n".to_owned())].into(),
+        }
+    }
+
+    fn fields() -> CallerFields {
+        CallerFields {
+            user: Some(text("{owner_hash}")),
+            metadata: [
+                ("tenant".to_owned(), text("{tenant_id}")),
+                ("other".to_owned(), text("{metadata.other}")),
+            ]
+            .into(),
+            tags: vec![text("plan:{metadata.plan}"), text("{metadata.none}")],
+            headers: [
+                (
+                    "x-conversation".to_owned(),
+                    text("{conversation_id}/{message_id}"),
+                ),
+                ("x-plan".to_owned(), text("{metadata.plan}")),
+            ]
+            .into(),
+        }
+    }
+
+    #[test]
+    fn a_header_has_only_characters_of_headers() {
+        let fields = fields();
+        let headers: Vec<_> = fields.headers_of(&caller()).collect();
+        assert_eq!(
+            headers,
+            [
+                ("x-conversation", "talk/msg_1".to_owned()),
+                ("x-plan", "g%C3%B6ld%0A".to_owned())
+            ]
+        );
+    }
+
+    #[test]
+    fn callers_of_two_tenants_have_different_hashes() {
+        let other = Caller {
+            tenant_id: "globex".to_owned(),
+            ..caller()
+        };
+        for placeholder in ["{tenant_hash}", "{owner_hash}", "{conversation_hash}"] {
+            let filled = |caller: &Caller| text(placeholder).filled(caller).unwrap();
+            assert_ne!(filled(&caller()), filled(&other), "{placeholder}");
+            assert_eq!(filled(&other).len(), 32);
+        }
+        let nobody = Caller {
+            owner_id: None,
+            ..caller()
+        };
+        assert_eq!(text("{owner_hash}").filled(&nobody), None);
+    }
+
+    #[test]
+    fn wrong_texts_are_refused() {
+        for wrong in ["{", "}", "a}{", "{owner}", "{metadata.}", "{tenant_id"] {
+            assert!(CallerText::parse(wrong).is_err(), "{wrong}");
+        }
+        let long = Caller {
+            agent: "ä".repeat(600),
+            ..caller()
+        };
+        let filled = text("{agent}").filled(&long).unwrap();
+        assert_eq!(filled.chars().count(), MAX_CHARS);
+    }
 
     fn body(kind: ProviderKind, given: Value) -> Value {
         let mut body = given;
