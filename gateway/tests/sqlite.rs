@@ -203,7 +203,7 @@ async fn a_turn_is_seen_by_all_and_told_the_same_afterwards() {
     let status = stack.get("/conversations/c/execution-status").await;
     assert_eq!(
         status,
-        json!({"is_running": true, "last_sequence": 0, "current_message_id": message_id, "waiting": null})
+        json!({"is_running": true, "last_sequence": 0, "current_message_id": message_id, "model": null, "waiting": null})
     );
 
     let mut watchers = Vec::new();
@@ -253,7 +253,7 @@ async fn a_turn_is_seen_by_all_and_told_the_same_afterwards() {
     let status = stack.get("/conversations/c/execution-status").await;
     assert_eq!(
         status,
-        json!({"is_running": false, "last_sequence": 3, "current_message_id": null, "waiting": null})
+        json!({"is_running": false, "last_sequence": 3, "current_message_id": null, "model": null, "waiting": null})
     );
 }
 

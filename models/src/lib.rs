@@ -8,6 +8,7 @@
 //! - [`ModelClient`], [`ModelRequest`], [`ModelReply`]: the port
 //! - [`Models`]: the clients of every provider
 //! - [`Caller`]: the facts about the caller of a turn that a provider gets
+//! - `told`: the facts about a caller as fields of a body
 //! - `client`, `wire`: the adapters for chat completions, Anthropic's messages and Gemini
 //! - `responses`: the adapter for OpenAI's Responses API
 //! - `conversation`: a conversation in the form that every adapter writes
@@ -41,6 +42,7 @@ mod responses;
 mod silence;
 mod strict_schema;
 mod targets;
+mod told;
 mod wire;
 
 /// The tokens of a call, by the provider's count. A number that the provider does not report is 0.

@@ -120,7 +120,8 @@ impl Thinker {
         if request.before_turn {
             self.plan_hooks(claimed).await
         } else {
-            self.call_model(claimed, &request, &call).await
+            // On the heap, because the future is large and would be copied into the surrounding future.
+            Box::pin(self.call_model(claimed, &request, &call)).await
         }
     }
 

@@ -264,11 +264,18 @@ async fn a_conversation_is_renamed() {
             .json()["title"],
         ""
     );
+    for nothing in [json!({}), json!({"title": null})] {
+        let same = gateway.patch("/conversations/c", &nothing).await;
+        assert_eq!(
+            (same.status.as_u16(), &same.json()["title"]),
+            (200, &json!(""))
+        );
+    }
     for bad in [
-        json!({}),
-        json!({"title": null}),
         json!({"title": "x".repeat(513)}),
         json!({"title": "a\0b"}),
+        json!({"title": 1}),
+        json!({"metadata": {"a key": "x"}}),
     ] {
         gateway
             .patch("/conversations/c", &bad)

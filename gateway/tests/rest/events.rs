@@ -143,13 +143,13 @@ async fn status_is_answered_from_the_store() {
     };
     assert_eq!(
         status().await,
-        json!({"is_running": false, "last_sequence": 0, "current_message_id": null, "waiting": null})
+        json!({"is_running": false, "last_sequence": 0, "current_message_id": null, "model": null, "waiting": null})
     );
     gateway.store.append("c", "m", "user_message", "{}");
     gateway.store.begin("c", "m", "run");
     assert_eq!(
         status().await,
-        json!({"is_running": true, "last_sequence": 1, "current_message_id": "m", "waiting": null})
+        json!({"is_running": true, "last_sequence": 1, "current_message_id": "m", "model": null, "waiting": null})
     );
 }
 

@@ -111,6 +111,18 @@ impl ConversationChange {
 }
 
 impl NewConversation {
+    /// Makes a conversation without a title, a chosen model and metadata.
+    pub fn new(name: &str, access: Access, agent: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            access,
+            agent: agent.to_owned(),
+            title: None,
+            model: None,
+            metadata: BTreeMap::new(),
+        }
+    }
+
     /// Returns the conversation's id.
     pub(crate) fn id(&self) -> String {
         self.access.id_of(&self.name)

@@ -157,6 +157,14 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
 
 /// Everything that a turn does happens at the same time as the deletion of its conversation. Each call finds the
 /// conversation whole or gone, and in the end it is gone.
+async fn renamed<S: TurnStore>(turn: &Turn<S>) -> Result<(), StoreError> {
+    let title = ConversationChange::of_title("x");
+    let changed = turn
+        .store
+        .change_conversation(&tenant(), &turn.conversation, &title);
+    changed.await.map(drop)
+}
+
 pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
     let store = backend.open().await;
     let rows = backend.row_count().await;
@@ -192,15 +200,7 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
                         .queue_message(&tenant(), new_message(&turn.conversation, "q", None))
                         .await
                         .map(drop),
-                    6 => turn
-                        .store
-                        .change_conversation(
-                            &tenant(),
-                            &turn.conversation,
-                            &ConversationChange::of_title("x"),
-                        )
-                        .await
-                        .map(drop),
+                    6 => renamed(&turn).await,
                     _ => turn.store.save(&turn.request(1, end())).await.map(drop),
                 };
                 match done {

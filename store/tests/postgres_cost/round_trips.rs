@@ -89,14 +89,7 @@ async fn accept(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 async fn create(store: &PostgresStore, id: &str) {
-    let new = NewConversation {
-        name: id.into(),
-        access: tenant(),
-        agent: "a".into(),
-        title: None,
-        model: None,
-        metadata: std::collections::BTreeMap::new(),
-    };
+    let new = NewConversation::new(id, tenant(), "a");
     store.create_conversation(new).await.unwrap();
 }
 

@@ -259,21 +259,6 @@ class FailureCounts(TypedDict):
 FileBytes: TypeAlias = bytes
 
 
-class FirstMessage(TypedDict):
-    """
-    Properties of a conversation that the message creates. An existing conversation stays unchanged.
-    """
-
-    agent: NotRequired[str | None]
-    """
-    Name of an agent in the gateway's configuration.
-    """
-    title: NotRequired[str | None]
-    """
-    The title, at most 512 bytes. The beginning of the message replaces an empty title.
-    """
-
-
 class Frame(TypedDict):
     """
     A frame of a stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html). Only
@@ -395,6 +380,12 @@ The text must not be blank or have a NUL character. The limit counts bytes of UT
 """
 
 
+Metadata: TypeAlias = dict[str, str]
+"""
+Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.
+"""
+
+
 class ModelWaitingFrame(TypedDict):
     """
     `data` of a frame about a call of the model that the provider has refused, and that is made again later. The provider
@@ -445,6 +436,12 @@ class NewConversation(TypedDict):
     Name of an agent in the gateway's configuration.
     """
     id: NotRequired[Id | None]
+    metadata: NotRequired[Metadata | None]
+    model: NotRequired[str | None]
+    """
+    The model of the conversation's messages, `provider/model`, among the models of the agent (`GET /agents`). Without
+    the field: the agent's own model.
+    """
     title: NotRequired[str | None]
     """
     The title, at most 512 bytes. The beginning of the first message replaces an empty title.
@@ -612,17 +609,6 @@ class RemoteToolResult(TypedDict):
     """
 
 
-class Rename(TypedDict):
-    """
-    Changes of a conversation.
-    """
-
-    title: str
-    """
-    The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
-    """
-
-
 class Resumed(TypedDict):
     """
     The outcome of a resume request.
@@ -785,7 +771,7 @@ class TextFrame(TypedDict):
     """
     The number of UTF-8 bytes of the text before the piece.
     """
-    part: Literal['text', 'reasoning']
+    part: Literal['reasoning', 'text', 'call_0', 'call_1', 'call_2', 'call_3', 'call_4', 'call_5', 'call_6', 'call_7']
     step: int
     text: NotRequired[str]
     type: Literal['text_start', 'text_delta', 'text_end']
@@ -1148,6 +1134,10 @@ class Agent(TypedDict):
     """
     `provider/model`; null when only workers know the model.
     """
+    models: list[str]
+    """
+    The models that a message may choose, the agent's own model first; empty when only workers know the models.
+    """
     name: str
     owner: NotRequired[str | None]
     """
@@ -1391,6 +1381,11 @@ class Chat(TypedDict):
     Text of the message. A message with `attachments` may omit the text or leave the text empty.
     """
     message_id: NotRequired[Id | None]
+    model: NotRequired[str | None]
+    """
+    The model of the whole turn, `provider/model`, among the models of the agent. Without the field: the model of the
+    conversation, or else the agent's own model.
+    """
 
 
 class ChatFrame(TypedDict, closed=True):
@@ -1469,10 +1464,31 @@ class Conversation(TypedDict):
     """
     The number of messages: user messages taken by turns, and the agent's answers.
     """
+    model: str | None
+    """
+    The model of new messages, `provider/model`; null for the agent's own model.
+    """
     title: str
     updated_at: str
     """
     The time of the last event.
+    """
+
+
+class ConversationChange(TypedDict):
+    """
+    Changes of a conversation. A field that is missing changes nothing.
+    """
+
+    metadata: NotRequired[Metadata | None]
+    model: NotRequired[str | None]
+    """
+    The model of new messages, `provider/model`, among the models of the agent. The empty text chooses the agent's own
+    model. Messages that wait already keep their model.
+    """
+    title: NotRequired[str | None]
+    """
+    The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
     """
 
 
@@ -1576,6 +1592,10 @@ class ExecutionStatus(TypedDict):
     """
     Number of the last event; 0 before the first event.
     """
+    model: str | None
+    """
+    The chosen model of the running turn, `provider/model`; null when the agent's own model answers.
+    """
     waiting: WaitingCall | None
 
 
@@ -1624,6 +1644,26 @@ class FailurePage(TypedDict):
     next_after: str | None
     """
     `after` of the next page; null at the end.
+    """
+
+
+class FirstMessage(TypedDict):
+    """
+    Properties of a conversation that the message creates. An existing conversation stays unchanged.
+    """
+
+    agent: NotRequired[str | None]
+    """
+    Name of an agent in the gateway's configuration.
+    """
+    metadata: NotRequired[Metadata | None]
+    model: NotRequired[str | None]
+    """
+    The model of the conversation's messages, `provider/model`, among the models of the agent.
+    """
+    title: NotRequired[str | None]
+    """
+    The title, at most 512 bytes. The beginning of the message replaces an empty title.
     """
 
 
@@ -1707,6 +1747,11 @@ class NewMessage(TypedDict):
     """
     create: NotRequired[FirstMessage | None]
     message_id: NotRequired[Id | None]
+    model: NotRequired[str | None]
+    """
+    The model of the whole turn, `provider/model`, among the models of the agent (`GET /agents`). Without the field: the
+    model of the conversation, or else the agent's own model. A message that joins a running turn changes no model.
+    """
     on_busy: NotRequired[OnBusy]
 
 
@@ -1981,6 +2026,10 @@ class ConversationDetail(ListedConversation):
     cost_usd: str | None
     """
     Cost of the LLM calls, in USD; null when no model of the calls has a price.
+    """
+    metadata: Metadata
+    """
+    The metadata of the conversation.
     """
     usage: Usage
     """

@@ -370,10 +370,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Renames a conversation.
+         * Changes the title, the model or the metadata of a conversation.
          * @description The conversation keeps its position in the list.
          */
-        patch: operations["rename_conversation"];
+        patch: operations["change_conversation"];
         trace?: never;
     };
     "/api/v1/agent/conversations/{id}/approvals": {
@@ -937,6 +937,14 @@ export interface components {
              * @example openai/gpt-5-mini
              */
             model: string | null;
+            /**
+             * @description The models that a message may choose, the agent's own model first; empty when only workers know the models.
+             * @example [
+             *       "openai/gpt-5-mini",
+             *       "anthropic/claude-sonnet-4-5"
+             *     ]
+             */
+            models: string[];
             /** @example support */
             name: string;
             /**
@@ -1276,6 +1284,12 @@ export interface components {
             /** @description Text of the message. A message with `attachments` may omit the text or leave the text empty. */
             message: components["schemas"]["MessageText"];
             message_id?: components["schemas"]["Id"] | null;
+            /**
+             * @description The model of the whole turn, `provider/model`, among the models of the agent. Without the field: the model of the
+             *     conversation, or else the agent's own model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
         };
         /** @description `data` of the second frame of a chat, after `replay`: the conversation and the id of the message. */
         ChatFrame: {
@@ -1355,12 +1369,32 @@ export interface components {
              * @description The number of messages: user messages taken by turns, and the agent's answers.
              */
             message_count: number;
+            /**
+             * @description The model of new messages, `provider/model`; null for the agent's own model.
+             * @example openai/gpt-5-mini
+             */
+            model: string | null;
             title: string;
             /**
              * Format: date-time
              * @description The time of the last event.
              */
             updated_at: string;
+        };
+        /** @description Changes of a conversation. A field that is missing changes nothing. */
+        ConversationChange: {
+            metadata?: components["schemas"]["Metadata"] | null;
+            /**
+             * @description The model of new messages, `provider/model`, among the models of the agent. The empty text chooses the agent's own
+             *     model. Messages that wait already keep their model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
+            /**
+             * @description The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
+             * @example Products
+             */
+            title?: string | null;
         };
         /** @description `data` of the frame of a conversation that is new in the list, or whose entry has changed. */
         ConversationChangedFrame: {
@@ -1376,6 +1410,8 @@ export interface components {
              * @example 0.0421
              */
             cost_usd: string | null;
+            /** @description The metadata of the conversation. */
+            metadata: components["schemas"]["Metadata"];
             /** @description Usage of every LLM call with a stored answer, also of sub-agents and of the running turn. */
             usage: components["schemas"]["Usage"];
         };
@@ -1463,6 +1499,11 @@ export interface components {
             is_running: boolean;
             /** @description Number of the last event; 0 before the first event. */
             last_sequence: components["schemas"]["Sequence"];
+            /**
+             * @description The chosen model of the running turn, `provider/model`; null when the agent's own model answers.
+             * @example openai/gpt-5-mini
+             */
+            model: string | null;
             waiting: components["schemas"]["WaitingCall"] | null;
         };
         /** @description A failed agent execution: an agent that failed in a turn, or on a task from a parent agent. */
@@ -1540,6 +1581,12 @@ export interface components {
              * @example default
              */
             agent?: string | null;
+            metadata?: components["schemas"]["Metadata"] | null;
+            /**
+             * @description The model of the conversation's messages, `provider/model`, among the models of the agent.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
             /**
              * @description The title, at most 512 bytes. The beginning of the message replaces an empty title.
              * @example Sums
@@ -1669,6 +1716,15 @@ export interface components {
          * @example What is 2 + 2?
          */
         MessageText: string;
+        /**
+         * @description Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.
+         * @example {
+         *       "plan": "gold"
+         *     }
+         */
+        Metadata: {
+            [key: string]: string;
+        };
         /** @description An LLM call with a stored answer, without its content. */
         ModelCall: {
             /**
@@ -1771,6 +1827,13 @@ export interface components {
              */
             agent?: string | null;
             id?: components["schemas"]["Id"] | null;
+            metadata?: components["schemas"]["Metadata"] | null;
+            /**
+             * @description The model of the conversation's messages, `provider/model`, among the models of the agent (`GET /agents`). Without
+             *     the field: the agent's own model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
             /**
              * @description The title, at most 512 bytes. The beginning of the first message replaces an empty title.
              * @example Sums
@@ -1804,6 +1867,12 @@ export interface components {
             content: components["schemas"]["MessageText"];
             create?: components["schemas"]["FirstMessage"] | null;
             message_id?: components["schemas"]["Id"] | null;
+            /**
+             * @description The model of the whole turn, `provider/model`, among the models of the agent (`GET /agents`). Without the field: the
+             *     model of the conversation, or else the agent's own model. A message that joins a running turn changes no model.
+             * @example openai/gpt-5-mini
+             */
+            model?: string | null;
             /** @default queue */
             on_busy?: components["schemas"]["OnBusy"];
         };
@@ -1922,14 +1991,6 @@ export interface components {
             result: unknown;
             /** @description The `run_id` passed to the tool. */
             run_id: components["schemas"]["Id"];
-        };
-        /** @description Changes of a conversation. */
-        Rename: {
-            /**
-             * @description The new title, at most 512 bytes. The beginning of the next message replaces an empty title.
-             * @example Products
-             */
-            title: string;
         };
         /** @description `data` of the first frame: the position where the connection begins. */
         ReplayFrame: {
@@ -2151,7 +2212,7 @@ export interface components {
             /** @description The number of UTF-8 bytes of the text before the piece. */
             offset?: number;
             /** @enum {string} */
-            part: "text" | "reasoning";
+            part: "reasoning" | "text" | "call_0" | "call_1" | "call_2" | "call_3" | "call_4" | "call_5" | "call_6" | "call_7";
             /** Format: int32 */
             step: number;
             text?: string;
@@ -4468,7 +4529,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4477,7 +4538,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent";
+                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent" | "unknown_model";
                     };
                 };
             };
@@ -4901,7 +4962,7 @@ export interface operations {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). No agent has this name (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). No agent has this name (`unknown_agent`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -4910,7 +4971,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "unknown_agent";
+                        code?: "invalid_body" | "invalid_id" | "unknown_agent" | "unknown_model";
                     };
                 };
             };
@@ -5309,7 +5370,7 @@ export interface operations {
             };
         };
     };
-    rename_conversation: {
+    change_conversation: {
         parameters: {
             query?: never;
             header?: never;
@@ -5321,11 +5382,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Rename"];
+                "application/json": components["schemas"]["ConversationChange"];
             };
         };
         responses: {
-            /** @description The renamed conversation */
+            /** @description The changed conversation */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5335,7 +5396,7 @@ export interface operations {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5344,7 +5405,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id";
+                        code?: "invalid_body" | "invalid_id" | "unknown_model";
                     };
                 };
             };
@@ -7639,7 +7700,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedMessage"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`) */
+            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`). The message is not valid (`invalid_message`). No agent has this name (`unknown_agent`). The agent does not have this model (`unknown_model`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7648,7 +7709,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent";
+                        code?: "invalid_body" | "invalid_id" | "invalid_message" | "unknown_agent" | "unknown_model";
                     };
                 };
             };

@@ -44,7 +44,7 @@ pages! {
     "no_checkpoint" "not_found" "not_here" "not_retryable" "origin_not_allowed" "owner_refused" "queue_full" "range_not_satisfiable" "rate_limited" "request_timeout" "result_too_large" "run_replaced" "shutting_down"
     "step_limit" "store_behind" "store_unavailable" "sub_agent_lost" "temporal_unavailable" "too_many_attachments"
     "too_many_blobs" "too_many_refused_owners" "too_many_streams" "too_many_streams_of_owner" "too_many_streams_of_tenant" "too_many_turns" "too_much_at_once" "tool_unavailable" "turn_complete" "turn_lost" "turn_not_running"
-    "turn_not_started" "turn_running" "turn_timeout" "turn_unavailable" "unauthenticated" "unknown_agent" "unknown_message"
+    "turn_not_started" "turn_running" "turn_timeout" "turn_unavailable" "unauthenticated" "unknown_agent" "unknown_message" "unknown_model"
     "worker_lost"
 }
 
