@@ -1,14 +1,14 @@
 //! The chain of an agent's models: the consequence of a model's failure.
 //!
 //! The step's position in the chain is stored with its claim. A failed call is noted and ends its attempt. The engine
-//! makes the next attempt, which asks the noted model. For an agent without a chain, only refused calls are noted
-//! ([`patience`](super::patience)).
+//! makes the next attempt, which asks the noted model. A refused call leads to the next model at once. When every model
+//! has refused, the step waits ([`patience`](super::patience)), like a step of an agent without a chain.
 
 use std::time::Duration;
 
 use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{event::ModelFallback, turn::Fallback, words::FailureCode};
-use everturn_store::{ChainPosition, FailedCall, ModelCalls, NotedFailure, Refusals, StepKey};
+use everturn_store::{FailedCall, ModelCalls, NotedFailure, Refusals, StepKey};
 use everturn_stream::{Announcement, ModelWait, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -87,10 +87,10 @@ impl FailedModel<'_> {
     ) -> ActivityError {
         let (circuits, calls) = (self.circuits, self.calls);
         let is_refused = is_refused(error, Some(listener.text));
+        if is_refused && error.is_retryable() {
+            return self.refused(pick, error, listener).await;
+        }
         let Some(chain) = &pick.own.fallback else {
-            if is_refused && error.is_retryable() {
-                return self.wait_out(pick, error).await;
-            }
             return fail::from_model(error, calls);
         };
         // The number of possibly billed calls is limited, however many models the chain has.
@@ -108,23 +108,67 @@ impl FailedModel<'_> {
                 NextTry::AsProviderAsks
             }
             Outcome::GivesUp => {
-                let from = ModelName::of(&pick.agent);
                 if !error.code.is_about_the_request() {
-                    circuits.open(&from);
+                    circuits.open(&ModelName::of(&pick.agent));
                 }
-                let next = circuits.choose(&pick.after(&error.code));
-                let Some((position, _)) = next.filter(|_| !is_over) else {
+                if is_over {
                     return fail::of_chain(error, NextTry::Never);
-                };
+                }
                 failed.chain.given_up.push(pick.at.position);
-                failed.chain.position = position;
-                failed.chain.failures = 0;
-                failed.fallback = Some(fallback(self.claimed.step, pick, &from, position, error));
+                let Some((position, _)) = circuits.choose(&pick.after(&error.code)) else {
+                    if pick.at.refusing.is_empty() {
+                        return fail::of_chain(error, NextTry::Never);
+                    }
+                    return self.wait_out(pick, error, failed).await;
+                };
+                self.go_on(&mut failed, pick, position, error);
                 NextTry::AtOnce
             }
         };
         let noted = self.note_failure(&failed, listener).await;
         noted.map_or_else(|other| other, |()| fail::of_chain(error, retry))
+    }
+
+    /// Goes on after a refused call: to the next model at once, or otherwise to a wait.
+    async fn refused(
+        &self,
+        pick: &Pick<'_>,
+        error: &ModelError,
+        listener: &Listener<'_>,
+    ) -> ActivityError {
+        let mut failed = FailedCall {
+            chain: pick.at.clone(),
+            calls: self.calls - 1,
+            fallback: None,
+        };
+        let asked = error.retry_after.map_or(0, milliseconds);
+        let least = failed
+            .chain
+            .retry_after_ms
+            .map_or(asked, |least| least.min(asked));
+        failed.chain.retry_after_ms = Some(least);
+        if pick.own.fallback.is_some() {
+            self.circuits.open(&ModelName::of(&pick.agent));
+        }
+        let Some((position, _)) = self.circuits.choose(&pick.after(&error.code)) else {
+            return self.wait_out(pick, error, failed).await;
+        };
+        failed.chain.refusing.push(pick.at.position);
+        failed.chain.passed_on += 1;
+        self.go_on(&mut failed, pick, position, error);
+        let noted = self.note_failure(&failed, listener).await;
+        noted.map_or_else(|other| other, |()| fail::of_chain(error, NextTry::AtOnce))
+    }
+
+    /// Moves the step to the model at `position`. Readers are told once that the step leaves a model.
+    fn go_on(&self, failed: &mut FailedCall, pick: &Pick<'_>, position: u32, error: &ModelError) {
+        let left = pick.at.position;
+        let chain = &mut failed.chain;
+        (chain.position, chain.failures) = (position, 0);
+        if !chain.announced.contains(&left) {
+            chain.announced.push(left);
+            failed.fallback = Some(fallback(self.claimed.step, pick, position, error));
+        }
     }
 
     /// Stores the step's position in the chain, and tells readers of the change to another model.
@@ -156,28 +200,33 @@ impl FailedModel<'_> {
 }
 
 impl FailedModel<'_> {
-    /// Lets the step wait for the provider, which does not bill the refused call. The turn ends when the agent's patience
-    /// is over.
-    async fn wait_out(&self, pick: &Pick<'_>, error: &ModelError) -> ActivityError {
+    /// Lets the step wait for its providers, which do not bill refused calls. The turn ends when the agent's patience is
+    /// over. After the wait, the step asks all models again that it has not given up.
+    async fn wait_out(
+        &self,
+        pick: &Pick<'_>,
+        error: &ModelError,
+        mut failed: FailedCall,
+    ) -> ActivityError {
         let claimed = self.claimed;
         let patience = Patience {
             limit: Duration::from_millis(pick.agent.patience_ms.into()),
             first_pause: self.first_pause,
         };
+        let chain = &mut failed.chain;
+        let asked = chain.retry_after_ms.take().map(Duration::from_millis);
         let before = pick.at.refused.as_ref();
-        let Some(wait) = patience.after(before, error.retry_after, claimed.attempt.age()) else {
+        let Some(wait) = patience.after(before, asked, claimed.attempt.age()) else {
             return fail::of_chain(error, NextTry::Never);
         };
-        let refused = wait.noted(claimed.generation, &error.code, self.calls);
+        let calls = self.calls.saturating_add(chain.passed_on);
+        let refused = wait.noted(claimed.generation, &error.code, calls);
         let waiting = self.waiting(error, &refused, wait.pause);
-        let failed = FailedCall {
-            chain: ChainPosition {
-                refused: Some(refused),
-                ..pick.at.clone()
-            },
-            calls: self.calls - 1,
-            fallback: None,
-        };
+        chain.refused = Some(refused);
+        chain.refusing.clear();
+        if let Some((position, _)) = self.circuits.choose(&pick.after_wait(&chain.given_up)) {
+            chain.position = position;
+        }
         match self.note(&failed).await {
             Err(other) => return other,
             Ok(NotedFailure::Superseded) => return fail::superseded(),
@@ -211,13 +260,8 @@ impl FailedModel<'_> {
 }
 
 /// Returns the event of the change to the model at position `to` of the chain.
-fn fallback(
-    step: &StepKey,
-    pick: &Pick<'_>,
-    from: &ModelName,
-    to: u32,
-    error: &ModelError,
-) -> ModelFallback {
+fn fallback(step: &StepKey, pick: &Pick<'_>, to: u32, error: &ModelError) -> ModelFallback {
+    let from = ModelName::of(&pick.agent);
     let to = pick.own.with_model(to);
     let to = ModelName::of(to.as_ref().unwrap_or(pick.own));
     tracing::warn!(%from, %to, code = %error.code, %error, "another model is asked");
@@ -234,6 +278,7 @@ fn fallback(
 #[cfg(test)]
 mod tests {
     use everturn_proto::turn::{AgentDefinition, FallbackModel};
+    use everturn_store::ChainPosition;
 
     use super::*;
 
@@ -297,6 +342,20 @@ mod tests {
         assert_eq!(pick.agent.context_window, Some(2000));
         assert_eq!(positions(&pick.after(&FailureCode::LlmUnavailable)), [1]);
         assert!(!pick.leads_on(&FailureCode::LlmContextTooLong));
+    }
+
+    #[test]
+    fn a_model_that_refuses_is_left_out_until_the_step_has_waited() {
+        let agent = agent();
+        let at = ChainPosition {
+            position: 1,
+            given_up: vec![2],
+            refusing: vec![0],
+            ..ChainPosition::default()
+        };
+        let pick = Pick::of(&agent, Some(at), &Circuits::new(Duration::ZERO));
+        assert!(pick.after(&FailureCode::LlmOverloaded).is_empty());
+        assert_eq!(positions(&pick.after_wait(&pick.at.given_up)), [0, 1]);
     }
 
     #[test]

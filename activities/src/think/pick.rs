@@ -78,20 +78,32 @@ impl<'a> Pick<'a> {
         left
     }
 
-    /// Returns the models of the chain that the step has not given up, except the model at position `without`.
+    /// Returns the models to ask after a wait: all except these that the step has given up.
+    pub(super) fn after_wait(&self, given_up: &[u32]) -> Vec<(u32, ModelName)> {
+        let mut all = self.models();
+        all.retain(|(position, _)| !given_up.contains(position));
+        all
+    }
+
+    /// Returns the models of the chain that the step may call now, except the model at position `without`.
     fn left(&self, without: Option<u32>) -> Vec<(u32, ModelName)> {
+        let mut left = self.models();
+        left.retain(|(position, _)| {
+            let is_out = |models: &[u32]| models.contains(position);
+            Some(*position) != without && !is_out(&self.at.given_up) && !is_out(&self.at.refusing)
+        });
+        left
+    }
+
+    /// Returns the models of the chain with their positions.
+    fn models(&self) -> Vec<(u32, ModelName)> {
         let others = self.own.fallback.iter().flat_map(|chain| &chain.models);
         let others = others.map(|other| ModelName {
             provider: other.provider.clone(),
             model: other.model.clone(),
         });
         let all = std::iter::once(ModelName::of(self.own)).chain(others);
-        (0..)
-            .zip(all)
-            .filter(|(position, _)| {
-                Some(*position) != without && !self.at.given_up.contains(position)
-            })
-            .collect()
+        (0..).zip(all).collect()
     }
 }
 

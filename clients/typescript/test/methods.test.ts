@@ -186,6 +186,7 @@ test("a turn is steered, cancelled, and resumed when there is nothing to resume"
   await chat.cancel({ messageId: state.turn ?? "" });
   await cancelled;
   await assert.rejects(chat.resume(), { code: "turn_complete" });
+  await assert.rejects(chat.retry(), { code: "not_retryable" });
   assert.deepEqual(chat.current.pending.map((message) => message.error?.code), ["turn_running"]);
   await assertSameTimeline(chat);
 });

@@ -13,7 +13,19 @@ pub struct ChainPosition {
     pub failures: u32,
     /// The models that the step no longer calls.
     pub given_up: Vec<u32>,
-    /// The refused calls of a step whose agent has no chain. The provider does not bill them.
+    /// The models that have refused a call since the last wait. The step calls the models again after a wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusing: Vec<u32>,
+    /// The number of refused calls that have led to another model, without a wait.
+    #[serde(default)]
+    pub passed_on: u32,
+    /// The shortest time that the refusing models ask to wait, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// The models with an event of the switch to another model. A step has one event for a model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub announced: Vec<u32>,
+    /// The refused calls of a step that waits for its providers. The providers do not bill the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusals>,
 }
@@ -47,7 +59,7 @@ pub struct WaitingCall {
     pub refused: Refusals,
 }
 
-/// A failed call of a model in a chain, or a refused call of an agent without a chain.
+/// A failed call of a model in a chain, or a refused call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailedCall {
     /// The step's new position.

@@ -395,8 +395,8 @@ fn of_messages() -> Vec<Query> {
         query(
             "accepted message, far over the limit of turns",
             hot::postgres("messages/queue_message"),
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text, text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL, 'user'",
             20,
         ),
     ]

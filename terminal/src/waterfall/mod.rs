@@ -13,13 +13,14 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use everturn_client::{
     GatewayClient,
-    state::{Conversation, TurnRows, turn_rows},
+    state::{Conversation, ModelWait, TurnRows, turn_rows},
 };
 use everturn_supervisor::shutdown;
 use futures::StreamExt;
+use serde_json::Value;
 
 use crate::{options::ShowOptions, show};
 
@@ -51,9 +52,32 @@ pub async fn run(options: ShowOptions) -> anyhow::Result<ExitCode> {
     let width = options.width.or(terminal).unwrap_or(WIDTH);
     let now = Utc::now().timestamp_millis();
     let drawn = shown.iter().map(|turn| draw::turn(turn, now, width.into()));
-    let text = drawn.collect::<Vec<_>>().join("\n");
+    let mut text = drawn.collect::<Vec<_>>().join("\n");
+    let running = conversation.turn();
+    if shown.iter().any(|turn| running == Some(turn.id.as_str())) {
+        let status = client.execution_status(&options.conversation).await?;
+        text.extend(waiting(&status["waiting"], now).map(|sentence| format!("{sentence}\n")));
+    }
     show::is_closed(write!(io::stdout(), "{text}"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a sentence about the call that waits for its provider; `None` if no call waits. `now` is in milliseconds since
+/// 1970.
+fn waiting(waiting: &Value, now: i64) -> Option<String> {
+    let text = |name: &str| waiting[name].as_str().unwrap_or_default().to_owned();
+    let next = DateTime::parse_from_rfc3339(&text("next_try_at")).ok()?;
+    let pause = next.timestamp_millis().saturating_sub(now);
+    let wait = ModelWait {
+        agent_execution_id: text("agent_execution_id"),
+        step: waiting["step"].as_u64()?,
+        code: text("code"),
+        message: String::new(),
+        attempt: waiting["attempt"].as_u64()?,
+        retry_after_ms: u64::try_from(pause).unwrap_or_default(),
+        message_id: String::new(),
+    };
+    Some(wait.sentence(0))
 }
 
 /// Reads the newest events.
@@ -68,4 +92,22 @@ async fn read(client: &GatewayClient, id: &str, events: u32) -> anyhow::Result<C
         conversation.apply(frame.cursor.as_deref(), frame.data);
     }
     Ok(conversation)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_waits_has_a_sentence() {
+        let status = json!({"agent_execution_id": "run_1", "step": 0, "code": "llm_overloaded", "attempt": 4,
+                            "next_try_at": "1970-01-01T00:00:09.000Z"});
+        assert_eq!(
+            waiting(&status, 2000).unwrap(),
+            "The provider is overloaded; next try in 7 s (attempt 4)"
+        );
+        assert_eq!(waiting(&Value::Null, 0), None);
+    }
 }

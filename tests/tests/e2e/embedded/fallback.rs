@@ -42,7 +42,20 @@ async fn second() -> Model {
 
 /// A stack whose agent has a chain: the stack's own model, and what `keys` say, with provider `second`.
 async fn stack(first: Model, second_url: &str, kind: &str, keys: &str) -> Stack {
-    let agent = format!("max_output_tokens = 1000\n[agents.default.fallback]\n{keys}\n{PRICES}");
+    with_patience("10m", first, second_url, kind, keys).await
+}
+
+/// The same stack, whose agent has this patience.
+async fn with_patience(
+    patience: &str,
+    first: Model,
+    second_url: &str,
+    kind: &str,
+    keys: &str,
+) -> Stack {
+    let agent = format!(
+        "max_output_tokens = 1000\npatience = \"{patience}\"\n[agents.default.fallback]\n{keys}\n{PRICES}"
+    );
     let stack = Stack::with_agent(first, &agent).await;
     stack.configure(&format!(
         "[providers.second]\nkind = \"{kind}\"\nbase_url = \"{second_url}\"\n"
@@ -76,7 +89,7 @@ pub(crate) fn fell_back(events: &[Value], code: &str) {
 }
 
 #[tokio::test]
-async fn the_next_model_answers_after_so_many_failures_and_the_first_one_is_left_alone() {
+async fn the_next_model_answers_after_a_refusal_and_the_first_one_is_left_alone() {
     let second = second().await;
     let first = Model::start(|_| Reply::error(503, "away")).await;
     let stack = with_second(first, &second, "").await;
@@ -86,7 +99,7 @@ async fn the_next_model_answers_after_so_many_failures_and_the_first_one_is_left
     let (conversation, _) = stack.ask("answer").await;
     let events = stack.ended(&conversation, 1).await;
     fell_back(&events, "llm_unavailable");
-    assert_eq!(asked([&stack.model, &second]), [2, 1]);
+    assert_eq!(asked([&stack.model, &second]), [1, 1]);
 
     // The step is that of the model that has answered, and so is its price.
     let end = data(&events, "complete")[0];
@@ -105,7 +118,7 @@ async fn the_next_model_answers_after_so_many_failures_and_the_first_one_is_left
     let (conversation, _) = stack.ask("again").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
-    assert_eq!(asked([&stack.model, &second]), [2, 2]);
+    assert_eq!(asked([&stack.model, &second]), [1, 2]);
 }
 
 #[tokio::test]
@@ -126,7 +139,7 @@ async fn one_call_tries_a_model_that_was_left_alone() {
     stack.configure("[worker]\ncircuit = \"0s\"\n");
     // Each worker remembers by itself which models it leaves alone.
     let _running = stack.start_with_one_worker().await;
-    for (turn, expected) in [[2, 1], [3, 2]].into_iter().enumerate() {
+    for (turn, expected) in [[1, 1], [2, 2]].into_iter().enumerate() {
         let (conversation, _) = stack.ask(&format!("turn {turn}")).await;
         fell_back(&stack.ended(&conversation, 1).await, "llm_unavailable");
         // The one call of the second turn was the trial.
@@ -136,7 +149,7 @@ async fn one_call_tries_a_model_that_was_left_alone() {
     let (conversation, _) = stack.ask("are you there?").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
-    assert_eq!(asked([&stack.model, &second]), [4, 2]);
+    assert_eq!(asked([&stack.model, &second]), [3, 2]);
 }
 
 #[tokio::test]
@@ -171,8 +184,8 @@ async fn a_chain_that_is_exhausted_ends_with_the_last_failure() {
     let away = |code: &'static str, status| Model::start(move |_| Reply::error(status, code));
     let second = away("slow_down", 429).await;
     let first = away("away", 503).await;
-    let models = "models = [\"second/other\", \"second/third\"]\nafter = 1";
-    let stack = stack(first, &second.base_url(), "openai", models).await;
+    let models = "models = [\"second/other\", \"second/third\"]";
+    let stack = with_patience("0s", first, &second.base_url(), "openai", models).await;
     let (_worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("answer").await;
     let events = stack.ended(&conversation, 1).await;
@@ -191,6 +204,34 @@ async fn a_chain_that_is_exhausted_ends_with_the_last_failure() {
     ];
     assert_eq!(told, expected);
     assert_eq!(asked([&stack.model, &second]), [1, 2]);
+}
+
+#[tokio::test]
+async fn a_chain_waits_when_all_its_models_refuse() {
+    let (first, second) = (
+        Model::start(|_| Reply::error(503, "away")).await,
+        Model::start(|request| match request.number {
+            1..=3 => Reply::error(429, "slow_down"),
+            _ => Reply::text(ANSWER).taking(EACH),
+        })
+        .await,
+    );
+    let stack = with_second(first, &second, "").await;
+    stack.configure("[worker]\ncircuit = \"0s\"\n");
+    // One process, so that the frames reach the reader without Redis.
+    let _all = stack.all_in_one().await;
+    let client = stack.client();
+    let conversation = client.create_conversation(None).await.unwrap();
+    let read = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
+    let (frames, sent) = tokio::join!(read, client.submit(&conversation, "answer", None));
+    sent.unwrap();
+    fell_back(&stack.ended(&conversation, 1).await, "llm_unavailable");
+    let waits = frames.iter().filter(|frame| frame.event == "model_waiting");
+    let attempts: Vec<_> = waits.map(|wait| wait.data["attempt"].as_u64()).collect();
+    assert_eq!(attempts, [Some(3), Some(5), Some(7)]);
+    assert_eq!(asked([&stack.model, &second]), [4, 4]);
+    let usage = stack.get_api("/api/v1/usage?by=agent").await;
+    assert_eq!(usage["usage"][0]["calls"], 1, "{usage:#}");
 }
 
 #[tokio::test]

@@ -4,5 +4,6 @@ mod alerts;
 mod backups;
 mod chaos;
 mod crash;
+mod model_outage;
 mod soak;
 mod two_builds;

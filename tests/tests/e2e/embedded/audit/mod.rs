@@ -254,6 +254,47 @@ async fn turns_that_are_cancelled_or_resumed_are_told() {
     assert_eq!(counts.get("turn_cancelled done key"), Some(&1));
 }
 
+#[tokio::test]
+async fn a_retry_is_told_once_and_strangers_retry_nothing() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::error(400, "bad_request"),
+        _ => Reply::text("Yes."),
+    });
+    let stack = Stack::new(model.await).await;
+    stack.configure(AUTH);
+    let user = caller(&stack, "acme", "read,write").await;
+    let reader = caller(&stack, "acme", "read").await;
+    let stranger = caller(&stack, "other", "read,write").await;
+    let admin = caller(&stack, "acme", "admin").await;
+    let _running = stack.start().await;
+    user.post("/agent/conversations", json!({"id": "failed"}))
+        .await;
+    let sent = json!({"content": "Hello"});
+    let sent = user
+        .post("/agent/conversations/failed/messages", sent)
+        .await;
+    let events = "/agent/conversations/failed/events";
+    wait::until("the turn has failed", || async {
+        let events = user.get(events).await;
+        (events["events"].as_array()?.last()?["event_type"] == "error").then_some(())
+    })
+    .await;
+    let retry = "/agent/conversations/failed/retry";
+    let body = json!({"message_id": sent["message_id"]});
+    let (status, problem) = stranger.ask("POST", retry, Some(body.clone())).await;
+    assert_eq!(
+        (status, &problem["code"]),
+        (404, &json!("conversation_not_found"))
+    );
+    reader.may_not("POST", retry, Some(body.clone())).await;
+    for _ in 0..2 {
+        user.post(retry, body.clone()).await;
+    }
+    stack.asked(2).await;
+    let counts = counted(&admin.entries("").await);
+    assert_eq!(counts.get("turn_retried done key"), Some(&1), "{counts:#?}");
+}
+
 /// Whoever sends made-up keys for as long as they like does not fill the table.
 #[tokio::test]
 async fn a_flood_of_made_up_keys_fills_a_bounded_number_of_rows() {
