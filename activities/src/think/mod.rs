@@ -15,6 +15,7 @@
 //!
 //! Beside the stages:
 //!
+//! - [`first_step`]: the demand on the tool calls of a turn's first reply
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`chain`]: the consequence of a model's failure, by [`model_name`]; [`circuits`]: models without calls after a
 //!   failure; [`patience`]: the wait for a provider that refuses calls
@@ -42,6 +43,7 @@ mod claimed;
 mod compaction;
 mod context;
 mod definitions;
+mod first_step;
 mod here;
 mod hook_step;
 mod known_contexts;
@@ -120,7 +122,8 @@ impl Thinker {
         if request.before_turn {
             self.plan_hooks(claimed).await
         } else {
-            self.call_model(claimed, &request, &call).await
+            // The future has the agent's definition, and is large.
+            Box::pin(self.call_model(claimed, &request, &call)).await
         }
     }
 

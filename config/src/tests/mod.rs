@@ -4,6 +4,7 @@ mod agents;
 mod agents_d;
 mod auth;
 mod budgets;
+mod calls;
 mod documented;
 mod examples;
 mod fallback;

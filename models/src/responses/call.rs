@@ -315,6 +315,7 @@ impl<'a> Call<'a> {
         Names {
             provider: &self.request.provider,
             model: &self.request.model,
+            advice: self.target.endpoint.advice(),
         }
     }
 
