@@ -191,6 +191,11 @@ impl<'a> Answer<'a> {
         }
     }
 
+    fn mentions(&self, name: &str) -> bool {
+        let words = self.words.as_deref();
+        words.is_some_and(|words| words.contains(name))
+    }
+
     /// Returns the advice about the address, unless the provider speaks of the model.
     fn advice(&self) -> String {
         let words = self.words.as_deref().unwrap_or_default();
@@ -202,6 +207,11 @@ impl<'a> Answer<'a> {
     fn refused(&self) -> String {
         match self.status {
             Some(413) => self.said("refused the request because its body is too large"),
+            _ if self.mentions("stream_options") => self.and_words(format!(
+                "Provider `{0}` refused the request ({1}): set `stream_options = false` in [providers.{0}.profile].",
+                self.call.provider,
+                self.shown_status()
+            )),
             Some(405) => self.said("answers no model calls at the address; check `base_url`"),
             _ => self.said("refused the request"),
         }

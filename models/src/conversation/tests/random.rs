@@ -94,9 +94,9 @@ fn parameters() -> impl Strategy<Value = Parameters> {
     (efforts, seeds, budgets, parallel).prop_map(
         |(reasoning_effort, seed, thinking_budget, parallel_tool_calls)| Parameters {
             reasoning_effort,
-            seed,
             thinking_budget,
             parallel_tool_calls,
+            seed,
             ..Parameters::default()
         },
     )

@@ -57,6 +57,15 @@ fn an_address_without_a_version_is_named_unless_the_model_is_unknown() {
 }
 
 #[test]
+fn a_server_without_stream_options_is_helped() {
+    let body =
+        r#"{"error": {"message": "Extra inputs are not permitted, field: 'stream_options'"}}"#;
+    let message = status(400, body).message;
+    let remedy = "set `stream_options = false` in [providers.p.profile]. The provider says: Extra";
+    assert!(message.contains(remedy), "{message}");
+}
+
+#[test]
 fn messages_name_the_remedy() {
     for (at, body, words) in [
         (307, "", "`base_url`"),
