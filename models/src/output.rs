@@ -119,11 +119,14 @@ impl OutputFormat {
 
     /// Returns the instruction that explains the format to a model in words.
     pub(super) fn instruction(&self) -> String {
-        const HEAD: &str = "When you give your answer, it must be one JSON object";
-        const REST: &str = "and nothing before or after it, no Markdown either";
         match &self.schema {
-            Some(schema) => format!("{HEAD} that fits this JSON schema, {REST}:\n{schema}"),
-            None => format!("{HEAD}, {REST}."),
+            Some(schema) => format!(
+                "When you give your answer, it must be one JSON object that fits this JSON schema, and nothing before \
+                 or after it, no Markdown either:\n{schema}"
+            ),
+            None => "When you give your answer, it must be one JSON object, and nothing before or after it, no \
+                     Markdown either."
+                .to_owned(),
         }
     }
 }

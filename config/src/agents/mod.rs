@@ -43,7 +43,6 @@ pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
 use self::fallback::{FallbackTable, OwnModel};
 use self::hooks::HooksTable;
 use self::output::OutputTable;
-use self::parameters::ThinkingBudget;
 use self::responsible::Line;
 use self::samples::Sample;
 #[cfg(test)]
@@ -61,6 +60,8 @@ use super::{
 
 /// The seeds that every provider accepts. Gemini's maximum is the smallest.
 type Seed = Number<0, 0x7fff_ffff>;
+/// The tokens of thinking in one reply. No model writes a longer reply.
+type ThinkingBudget = Number<0, 1_000_000>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,14 +11,12 @@ use toml::Spanned;
 use super::AgentTable;
 use crate::{
     checker::{Checker, is_json},
-    forms::{Number, within},
+    forms::within,
 };
 
 /// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. A provider refuses requests above its own limit.
 const MAX_STOPS: usize = 16;
 const MAX_STOP_CHARS: usize = 200;
-/// The tokens of thinking in one reply. No model writes a longer reply.
-pub(super) type ThinkingBudget = Number<0, 1_000_000>;
 /// Anthropic's least budget of thinking.
 const LEAST_BUDGET: u32 = 1024;
 const MAX_TIER_CHARS: usize = 64;
