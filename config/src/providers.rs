@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use everturn_models::{CallLimits, Provider, ProviderKind, Providers};
+use reqwest::header::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -54,6 +55,8 @@ pub(super) struct ProviderTable {
     kind: ProviderKind,
     base_url: Option<Written<HttpUrl>>,
     api_key_env: Option<Written<Variable>>,
+    #[serde(default)]
+    headers: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
     headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
     max_concurrent_calls: Option<Written<Concurrent>>,
@@ -112,7 +115,58 @@ pub(super) fn unknown(
     }
 }
 
+/// Headers with secrets, which the file must not have.
+const SECRET: [&str; 6] = [
+    "api-key",
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-goog-api-key",
+];
+/// Headers of the connection and of the body.
+const OF_THE_CONNECTION: [&str; 7] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
 impl ProviderTable {
+    /// Returns the headers of `headers`.
+    fn fixed_headers(&self, check: &mut Checker<'_>) -> BTreeMap<String, String> {
+        for (name, value) in &self.headers {
+            let header = name.get_ref().to_ascii_lowercase();
+            let mut secrets = self.headers_env.keys();
+            let problem = if HeaderName::try_from(&header).is_err() {
+                Some("is no name of a header")
+            } else if SECRET.contains(&header.as_str()) {
+                Some(
+                    "holds a secret: write the header into `headers_env`, or the key into `api_key_env`",
+                )
+            } else if OF_THE_CONNECTION.contains(&header.as_str()) {
+                Some("belongs to the connection, and cannot be set")
+            } else if secrets.any(|it| it.get_ref().eq_ignore_ascii_case(&header)) {
+                Some("is in `headers` and in `headers_env`; remove either header")
+            } else {
+                None
+            };
+            if let Some(problem) = problem {
+                check.wrong(name, format!("`{}` {problem}", name.get_ref()));
+            }
+            if HeaderValue::from_str(value.get_ref()).is_err() {
+                check.wrong(value, "the value holds characters that no header has");
+            }
+        }
+        let headers = self.headers.iter();
+        headers
+            .map(|(name, value)| (name.get_ref().clone(), value.get_ref().clone()))
+            .collect()
+    }
+
     fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Provider {
         let has_background = self.kind.has_background();
         if let Some(background) = &self.background
@@ -138,6 +192,7 @@ impl ProviderTable {
         Provider {
             kind: self.kind,
             caller,
+            fixed_headers: self.fixed_headers(check),
             headers: check.secret_headers(&self.headers_env),
             profile: (self.profile.as_ref())
                 .map(|profile| profile.check(self.kind, check))

@@ -81,6 +81,8 @@ pub(super) struct Endpoint {
     secrets: Secrets,
     gate: Option<Gate>,
     profile: ProfileSettings,
+    /// The sentence of [`Endpoint::advice`].
+    advice: Option<String>,
 }
 
 impl Endpoint {
@@ -105,6 +107,7 @@ impl Endpoint {
         let key = key.filter(|key| !key.is_empty());
         let values = provider.headers.values().map(String::as_str);
         Ok(Self {
+            advice: advice(provider.kind, &url),
             url,
             headers: headers(name, provider, key)?,
             caller: provider.caller.clone(),
@@ -117,6 +120,11 @@ impl Endpoint {
     /// True when the provider is on this machine.
     pub(super) fn is_local(&self) -> bool {
         self.url.host_str().is_some_and(is_loopback)
+    }
+
+    /// Returns a sentence about an address that lacks the version of the API.
+    pub(super) fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
     }
 
     /// Returns the profile of a model at the provider of this kind.
@@ -255,7 +263,7 @@ fn headers(
     if provider.kind == ProviderKind::Anthropic {
         headers.insert("anthropic-version".to_owned(), ANTHROPIC_VERSION.to_owned());
     }
-    for (header, value) in &provider.headers {
+    for (header, value) in provider.fixed_headers.iter().chain(&provider.headers) {
         let invalid = || ProviderError::InvalidHeader {
             provider: name.to_owned(),
             header: header.clone(),
@@ -266,6 +274,32 @@ fn headers(
         headers.insert(header_name.as_str().to_owned(), value.to_owned());
     }
     Ok(headers)
+}
+
+/// Returns the advice to add the version of the API to an address without a version. Most servers answer 404 at such an
+/// address.
+fn advice(kind: ProviderKind, url: &Url) -> Option<String> {
+    let has_version = match kind {
+        ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Anthropic => {
+            url.path_segments().into_iter().flatten().any(is_version)
+        }
+        // The addresses of Azure have their version in the query, and Gemini has several versions.
+        ProviderKind::Azure | ProviderKind::Gemini => true,
+    };
+    if has_version {
+        return None;
+    }
+    let mut with_version = url.clone();
+    with_version.set_path(&format!("{}v1/", url.path()));
+    Some(format!(
+        "The address has no version: try `base_url = \"{with_version}\"`."
+    ))
+}
+
+/// True for a segment like `v1` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let rest = segment.strip_prefix('v');
+    rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Returns the URL with a `/` at the end of its path, because joining a path needs the `/`.
@@ -282,4 +316,31 @@ pub(super) fn base_url(text: &str) -> Result<Url, String> {
         url.set_path(&path);
     }
     Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_version_has_an_advice() {
+        let advice = |kind, url: &str| advice(kind, &base_url(url).unwrap());
+        let try_it = |url: &str| {
+            Some(format!(
+                "The address has no version: try `base_url = \"{url}\"`."
+            ))
+        };
+        for (url, expected) in [
+            ("http://localhost:8000", try_it("http://localhost:8000/v1/")),
+            ("http://h/openai/", try_it("http://h/openai/v1/")),
+            ("http://h/?a=1", try_it("http://h/v1/?a=1")),
+            ("http://localhost:8000/v1", None),
+            ("http://h/api/v4/x", None),
+            ("http://h/v1beta/openai/", None),
+        ] {
+            assert_eq!(advice(ProviderKind::OpenAi, url), expected, "{url}");
+        }
+        assert_eq!(advice(ProviderKind::Azure, "http://h/"), None);
+        assert!(advice(ProviderKind::Anthropic, "http://h/").is_some());
+    }
 }

@@ -53,6 +53,26 @@ impl ProviderKind {
         !matches!(self, Self::OpenAiResponses | Self::Anthropic)
     }
 
+    /// True when requests of this kind can say whether the model may make several tool calls in a reply.
+    pub fn has_parallel_tool_calls(self) -> bool {
+        !matches!(self, Self::Gemini)
+    }
+
+    /// True when requests of this kind can limit the tokens of the thinking.
+    pub fn has_thinking_budget(self) -> bool {
+        matches!(self, Self::Anthropic | Self::Gemini)
+    }
+
+    /// Returns the known words of `service_tier`; `Some` and empty: the kind has further words; `None`: the kind has no
+    /// such field.
+    pub fn service_tiers(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::OpenAi | Self::OpenAiResponses | Self::Azure => Some(&[]),
+            Self::Anthropic => Some(&["auto", "standard_only"]),
+            Self::Gemini => None,
+        }
+    }
+
     /// Returns the default address of the kind. Azure has no default, because every Azure resource has its own address.
     pub fn own_url(self) -> Option<&'static str> {
         match self {

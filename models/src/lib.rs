@@ -16,6 +16,7 @@
 //! - [`SentFiles`]: the files of a request
 //! - `targets`, `endpoint`, `failure`, `silence`, `limits`: code that the adapters share
 //! - `output`: the format of an agent's answers
+//! - `tool_choice`: the tool that a model must call
 //! - [`refused`]: validators of requests, for tests
 //! - `gate`: the queue of calls that wait for a provider's limits
 //!
@@ -43,6 +44,7 @@ mod silence;
 mod strict_schema;
 mod targets;
 mod told;
+mod tool_choice;
 mod wire;
 
 /// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
@@ -66,3 +68,4 @@ pub use profile::{
     Cache, CallIds, Dialect, MaxTokens, Profile, ProfileField, ProfileSettings, Roles, Thoughts,
 };
 pub use provider::{Provider, ProviderKind, Providers};
+pub use tool_choice::ToolChoice;

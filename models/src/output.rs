@@ -1,4 +1,4 @@
-//! The format of an agent's answers: JSON values that fit a schema (`[agents.NAME.output]`).
+//! The format of an agent's answers: JSON objects, with or without a schema (`[agents.NAME.output]`).
 
 use everturn_proto::{Json, limits::MAX_JSON_LEVELS, turn::AgentDefinition, words::MessageRole};
 use everturn_store::ContextMessage;
@@ -15,9 +15,9 @@ const FENCE: &str = "```";
 pub struct OutputFormat {
     /// The name under which providers get the schema.
     pub name: String,
-    /// The JSON schema of the answer, which is an object.
-    pub schema: Value,
-    /// True when the provider gets the schema as a part of the instructions, and not in its own field.
+    /// The JSON schema of the answer, which is an object; `None`: any JSON object.
+    pub schema: Option<Value>,
+    /// True when the provider gets the format as a part of the instructions, and not in its own field.
     pub as_instruction: bool,
 }
 
@@ -27,7 +27,7 @@ impl OutputFormat {
         let output = agent.output.as_ref()?;
         Some(Self {
             name: output.name.clone(),
-            schema: output.schema.as_ref().map(Json::to_value)?,
+            schema: output.schema.as_ref().map(Json::to_value),
             as_instruction: output.as_instruction,
         })
     }
@@ -58,8 +58,15 @@ impl OutputFormat {
                 "The answer has more than {MAX_JSON_LEVELS} arrays and objects in one another."
             ));
         }
+        let Some(schema) = &self.schema else {
+            return if value.to_value().is_object() {
+                Ok(value)
+            } else {
+                Err("The answer is not a JSON object.".to_owned())
+            };
+        };
         // The configuration was checked. A schema that only a later version refuses restricts no answer.
-        let Ok(schema) = Schema::compile(&self.schema) else {
+        let Ok(schema) = Schema::compile(schema) else {
             return Ok(value);
         };
         match schema.problems(&value.to_value()) {
@@ -91,19 +98,36 @@ impl OutputFormat {
         ))
     }
 
-    /// True when a provider of this kind gets the schema in its own field. Gemini takes no schema together with tools.
+    /// True when a provider of this kind gets the format in its own field. Gemini takes no format together with tools.
+    /// Anthropic takes only schemas.
     pub(super) fn has_field(&self, kind: ProviderKind, has_tools: bool) -> bool {
-        let is_refused = kind == ProviderKind::Gemini && has_tools;
-        !self.as_instruction && !is_refused
+        let is_taken = match kind {
+            ProviderKind::Gemini => !has_tools,
+            ProviderKind::Anthropic => self.schema.is_some(),
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => true,
+        };
+        is_taken && !self.as_instruction
     }
 
-    /// Returns the instruction that explains the schema to a model in words.
+    /// True when the system prompt for a provider of this kind explains the format in words. OpenAI takes the format of
+    /// JSON without a schema only when the word JSON is in a message; the Responses API reads no word of the system
+    /// prompt.
+    pub(super) fn is_in_system(&self, kind: ProviderKind, has_tools: bool) -> bool {
+        let needs_word = self.schema.is_none() && kind != ProviderKind::OpenAiResponses;
+        needs_word || !self.has_field(kind, has_tools)
+    }
+
+    /// Returns the instruction that explains the format to a model in words.
     pub(super) fn instruction(&self) -> String {
-        format!(
-            "When you give your answer, it must be one JSON object that fits this JSON schema, and nothing before or \
-             after it, no Markdown either:\n{}",
-            self.schema
-        )
+        match &self.schema {
+            Some(schema) => format!(
+                "When you give your answer, it must be one JSON object that fits this JSON schema, and nothing before \
+                 or after it, no Markdown either:\n{schema}"
+            ),
+            None => "When you give your answer, it must be one JSON object, and nothing before or after it, no \
+                     Markdown either."
+                .to_owned(),
+        }
     }
 }
 
@@ -125,11 +149,11 @@ mod tests {
     fn format() -> OutputFormat {
         OutputFormat {
             name: "answer".into(),
-            schema: json!({
+            schema: Some(json!({
                 "type": "object",
                 "properties": {"n": {"type": "integer"}},
                 "required": ["n"],
-            }),
+            })),
             as_instruction: false,
         }
     }
@@ -161,6 +185,24 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(problem), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn without_a_schema_any_object_is_an_answer() {
+        let any = OutputFormat {
+            schema: None,
+            ..format()
+        };
+        assert_eq!(any.read("{\"a\": []}").unwrap().as_str(), "{\"a\": []}");
+        for text in ["[1]", "7", "null"] {
+            let error = any.read(text).unwrap_err();
+            assert_eq!(error, "The answer is not a JSON object.", "{text}");
+        }
+        assert!(
+            any.read("Hello.")
+                .unwrap_err()
+                .starts_with("The answer is not JSON")
+        );
     }
 
     #[test]

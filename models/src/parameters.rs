@@ -14,6 +14,12 @@ pub struct Parameters {
     pub top_p: Option<f64>,
     /// The amount of a reasoning model's thinking.
     pub reasoning_effort: Option<ReasoningEffort>,
+    /// The most tokens of thinking, for providers that count the thinking.
+    pub thinking_budget: Option<u32>,
+    /// The provider's word for the priority and the price of the call.
+    pub service_tier: Option<String>,
+    /// Whether the model may make several tool calls in a reply.
+    pub parallel_tool_calls: Option<bool>,
     /// The reply ends before the first of these texts.
     pub stop: Vec<String>,
     /// The provider tries to give equal replies for an equal seed and request.
@@ -69,6 +75,9 @@ impl Parameters {
             temperature: agent.temperature,
             top_p: agent.top_p,
             reasoning_effort: effort.and_then(ReasoningEffort::read),
+            thinking_budget: agent.thinking_budget,
+            service_tier: agent.service_tier.clone(),
+            parallel_tool_calls: agent.parallel_tool_calls,
             stop: agent.stop.clone(),
             seed: agent.seed,
             extra_body,

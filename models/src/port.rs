@@ -9,7 +9,7 @@ use everturn_stream::Part;
 
 use crate::{
     caller::Caller, error::ModelError, files::SentFiles, gate::Admission, output::OutputFormat,
-    parameters::Parameters, provider::ProviderKind,
+    parameters::Parameters, provider::ProviderKind, tool_choice::ToolChoice,
 };
 
 /// Calls language models.
@@ -93,6 +93,8 @@ pub struct ModelRequest {
     pub parameters: Parameters,
     /// The format of an answer; `None`: any text.
     pub output: Option<OutputFormat>,
+    /// The demand on the reply's tool calls; `None`: the model decides.
+    pub tool_choice: Option<ToolChoice>,
     /// True when Everturn needs a plain text, like a summary: no schema applies, and the model may call no tool. The
     /// request still lists the tools, so that its beginning matches the earlier requests in the provider's cache.
     pub wants_text: bool,
@@ -110,6 +112,29 @@ impl ModelRequest {
     pub(crate) fn schema_field(&self, kind: ProviderKind) -> Option<&OutputFormat> {
         let output = self.output.as_ref().filter(|_| !self.wants_text);
         output.filter(|output| output.has_field(kind, !self.tools.is_empty()))
+    }
+
+    /// Returns the demand on the reply's tool calls. A request without tools has no demand, because providers refuse the
+    /// field. A tool that the request does not offer cannot be demanded.
+    pub(crate) fn demand(&self) -> Option<&ToolChoice> {
+        let is_offered = |name: &str| self.tools.iter().any(|tool| tool.name == name);
+        if self.tools.is_empty() {
+            return None;
+        }
+        if self.wants_text {
+            return Some(&ToolChoice::None);
+        }
+        match &self.tool_choice {
+            Some(ToolChoice::Tool(name)) if !is_offered(name) => None,
+            choice => choice.as_ref(),
+        }
+    }
+
+    /// Returns whether the model may make several tool calls in a reply; `None`: the provider decides. A request without
+    /// tools has no such field.
+    pub(crate) fn parallel_calls(&self) -> Option<bool> {
+        let parallel = self.parameters.parallel_tool_calls;
+        parallel.filter(|_| !self.tools.is_empty())
     }
 }
 

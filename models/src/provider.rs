@@ -14,6 +14,8 @@ pub struct Provider {
     pub base_url: Option<String>,
     /// The key for the provider, if it needs a key.
     pub api_key: Option<String>,
+    /// Further headers of each request, by name. The values are no secrets.
+    pub fixed_headers: BTreeMap<String, String>,
     /// Further headers of each request, by name. The values are secrets like the key.
     pub headers: BTreeMap<String, String>,
     /// The fields of the provider's profile that differ from the table of profiles.
@@ -33,6 +35,7 @@ impl Provider {
             kind,
             base_url: None,
             api_key: None,
+            fixed_headers: BTreeMap::new(),
             headers: BTreeMap::new(),
             profile: ProfileSettings::default(),
             caller: CallerFields::default(),

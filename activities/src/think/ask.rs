@@ -11,6 +11,7 @@ use super::{
     claimed::Claimed,
     compaction::Compaction,
     context::ContextReader,
+    first_step::tool_choice,
     measures::Measures,
     pick::Pick,
     reply::{Failed, Reply, Said},
@@ -65,6 +66,7 @@ impl Ask<'_> {
         if self.at_step_limit {
             request = asking_for_summary(request);
         }
+        request.tool_choice = tool_choice(agent, &request.messages, self.claimed.step);
         let has_answered = has_answered(&request.messages, id);
         let sent = sent(&request, &offered);
         let tokens = window.tokens(bytes);

@@ -15,6 +15,7 @@
 //!
 //! Beside the stages:
 //!
+//! - [`first_step`]: the demand on the tool calls of a turn's first reply
 //! - [`hook_step`]: a step without a model: it plans the hooks before the turn
 //! - [`chain`]: the consequence of a model's failure, by [`model_name`]; [`circuits`]: models without calls after a
 //!   failure; [`patience`]: the wait for a provider that refuses calls
@@ -42,6 +43,7 @@ mod claimed;
 mod compaction;
 mod context;
 mod definitions;
+mod first_step;
 mod here;
 mod hook_step;
 mod known_contexts;

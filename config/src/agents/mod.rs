@@ -7,6 +7,7 @@
 //! - `parameters`: the parameters of an agent's LLM calls
 //! - `fallback`: the models that answer when the agent's own model cannot
 //! - `models`: the models that messages may choose
+//! - `tool_choice`: the demand on the tool calls of a turn's first reply
 //! - `hooks`: the tools that run around an agent's turns
 //! - `delegates`: the agents that an agent may start
 //! - `samples`: the messages with which a person may begin
@@ -25,6 +26,7 @@ mod output;
 mod parameters;
 mod responsible;
 mod samples;
+mod tool_choice;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -61,6 +63,8 @@ use super::{
 
 /// The seeds that every provider accepts. Gemini's maximum is the smallest.
 type Seed = Number<0, 0x7fff_ffff>;
+/// The tokens of thinking in one reply. No model writes a longer reply.
+type ThinkingBudget = Number<0, 1_000_000>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,6 +99,10 @@ pub(super) struct AgentTable {
     temperature: Option<Spanned<f64>>,
     top_p: Option<Spanned<f64>>,
     reasoning_effort: Option<Spanned<String>>,
+    thinking_budget: Option<Written<ThinkingBudget>>,
+    service_tier: Option<Spanned<String>>,
+    parallel_tool_calls: Option<Spanned<bool>>,
+    tool_choice: Option<Spanned<String>>,
     #[serde(default)]
     stop: Vec<Spanned<String>>,
     seed: Option<Written<Seed>>,
@@ -229,10 +237,11 @@ impl AgentTable {
             })
         });
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
-        limits.output = (self.output.as_ref()).and_then(|output| output.check(check, name));
+        limits.output = (self.output.as_ref()).and_then(|output| output.check(check));
         let written = (self.instructions.as_ref(), self.instructions_file.as_ref());
         let instructions = instructions::read(check, written).unwrap_or_default();
         let tools = self.tools(check, names);
+        limits.tool_choice = tool_choice::checked(check, self.tool_choice.as_ref(), &tools);
         limits.hooks = (self.hooks.as_ref()).and_then(|hooks| hooks.check(check, names, &tools));
         AgentDefinition {
             name: name.get_ref().clone(),

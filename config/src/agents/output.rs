@@ -1,4 +1,4 @@
-//! `[agents.NAME.output]`: the JSON schema of an agent's answers.
+//! `[agents.NAME.output]`: the form of an agent's answers, JSON objects with or without a schema.
 
 use std::{fs, path::PathBuf};
 
@@ -28,10 +28,10 @@ pub(super) struct OutputTable {
 }
 
 impl OutputTable {
-    /// Returns the schema of the agent's answers, or `None` after a mistake. `at` is the position of the agent's name
-    /// in the file.
-    pub(super) fn check<T>(&self, check: &mut Checker<'_>, at: &Spanned<T>) -> Option<AgentOutput> {
+    /// Returns the form of the agent's answers, or `None` after a mistake.
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> Option<AgentOutput> {
         let schema = match (&self.schema, &self.schema_file) {
+            (None, None) => return Some(self.of_schema(check, None)),
             (Some(written), None) => checked(check, written, in_file(written.get_ref())),
             (None, Some(path)) => {
                 let file = check.file_beside(path);
@@ -46,16 +46,16 @@ impl OutputTable {
                 );
                 None
             }
-            (None, None) => {
-                check.wrong(at, "`output` of the agent needs `schema` or `schema_file`");
-                None
-            }
         };
-        Some(AgentOutput {
+        Some(self.of_schema(check, Some(schema?)))
+    }
+
+    fn of_schema(&self, check: &mut Checker<'_>, schema: Option<Json>) -> AgentOutput {
+        AgentOutput {
             name: self.name(check),
-            schema: Some(schema?),
+            schema,
             as_instruction: self.as_instruction,
-        })
+        }
     }
 
     fn name(&self, check: &mut Checker<'_>) -> String {

@@ -1,5 +1,5 @@
-//! The parameters of an agent's LLM calls: `temperature`, `top_p`, `reasoning_effort`, `stop`, `seed` and
-//! `extra_body`.
+//! The parameters of an agent's LLM calls: `temperature`, `top_p`, `reasoning_effort`, `thinking_budget`, `service_tier`,
+//! `parallel_tool_calls`, `stop`, `seed` and `extra_body`.
 //!
 //! A parameter that the provider's kind does not support is refused. Otherwise, calls would silently lack the
 //! parameter.
@@ -17,6 +17,9 @@ use crate::{
 /// OpenAI accepts 4 stop sequences, Gemini 5, and some servers more. A provider refuses requests above its own limit.
 const MAX_STOPS: usize = 16;
 const MAX_STOP_CHARS: usize = 200;
+/// Anthropic's least budget of thinking.
+const LEAST_BUDGET: u32 = 1024;
+const MAX_TIER_CHARS: usize = 64;
 /// The limit exists because the fields are part of each request and of the agent's definition.
 const MAX_EXTRA_BYTES: usize = 16 * 1024;
 
@@ -45,6 +48,9 @@ impl AgentTable {
             temperature,
             top_p,
             reasoning_effort: self.effort(check, kind),
+            thinking_budget: self.budget_of_thinking(check, kind),
+            service_tier: self.service_tier(check, kind),
+            parallel_tool_calls: self.parallel_tool_calls(check, kind),
             stop: self.stops(check, kind),
             seed: self.seed(check, kind),
             extra_body: self.extra_body(check, kind),
@@ -71,6 +77,70 @@ impl AgentTable {
             );
         }
         Some(word.clone())
+    }
+
+    fn budget_of_thinking(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<u32> {
+        let written = self.thinking_budget.as_ref()?;
+        let budget = check.value(written)?;
+        if !kind.has_thinking_budget() {
+            has_none(check, &written.at, "thinking_budget", kind);
+        }
+        if self.reasoning_effort.is_some() {
+            check.wrong(
+                &written.at,
+                "`thinking_budget` and `reasoning_effort` both say how much the model thinks; remove either key",
+            );
+        }
+        if kind == ProviderKind::Anthropic {
+            if budget < LEAST_BUDGET {
+                check.wrong(
+                    &written.at,
+                    format!("`thinking_budget` of a provider of kind `anthropic` is at least {LEAST_BUDGET}"),
+                );
+            }
+            let limit = self.max_output_tokens.filter(|tokens| *tokens > 0);
+            if limit.is_some_and(|limit| limit <= budget) {
+                check.wrong(
+                    &written.at,
+                    "`thinking_budget` is a part of `max_output_tokens`, and must be less",
+                );
+            }
+        }
+        Some(budget)
+    }
+
+    fn service_tier(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<String> {
+        let written = self.service_tier.as_ref()?;
+        let tier = written.get_ref();
+        let Some(known) = kind.service_tiers() else {
+            has_none(check, written, "service_tier", kind);
+            return Some(tier.clone());
+        };
+        if !known.is_empty() && !known.contains(&tier.as_str()) {
+            check.wrong(
+                written,
+                format!(
+                    "`service_tier` of a provider of kind `{}` is one of {}, not \"{tier}\"",
+                    kind.as_str(),
+                    known.join(", ")
+                ),
+            );
+        }
+        if !(1..=MAX_TIER_CHARS).contains(&tier.chars().count()) {
+            check.wrong(
+                written,
+                format!("`service_tier` has 1 to {MAX_TIER_CHARS} characters"),
+            );
+        }
+        Some(tier.clone())
+    }
+
+    fn parallel_tool_calls(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<bool> {
+        let written = self.parallel_tool_calls.as_ref()?;
+        if !kind.has_parallel_tool_calls() {
+            has_none(check, written, "parallel_tool_calls", kind);
+        }
+        Some(*written.get_ref())
     }
 
     fn stops(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Vec<String> {

@@ -5,6 +5,7 @@ mod agents_d;
 mod auth;
 mod budgets;
 mod caller;
+mod calls;
 mod documented;
 mod examples;
 mod fallback;

@@ -31,13 +31,19 @@ fn a_schema_is_written_as_a_table_or_as_json() {
 #[test]
 fn properties_keep_the_order_of_their_author() {
     for properties in [
-        "schema = { properties = { reason = {}, certainty = {}, answer = {} } }\n",
-        "schema = '{\"properties\":{\"reason\":{},\"certainty\":{},\"answer\":{}}}'\n",
+        "schema = { type = \"object\", properties = { reason = {}, certainty = {}, answer = {} } }\n",
+        "schema = '{\"type\":\"object\",\"properties\":{\"reason\":{},\"certainty\":{},\"answer\":{}}}'\n",
     ] {
         let schema = output(properties).schema.unwrap();
-        let expected = "{\"properties\":{\"reason\":{},\"certainty\":{},\"answer\":{}}}";
+        let expected =
+            "{\"type\":\"object\",\"properties\":{\"reason\":{},\"certainty\":{},\"answer\":{}}}";
         assert_eq!(schema.as_str(), expected);
     }
+}
+
+#[test]
+fn without_a_schema_any_object_is_an_answer() {
+    assert_eq!(output("name = \"n\"\n").schema, None);
 }
 
 #[test]
@@ -53,7 +59,6 @@ fn a_schema_is_read_from_a_file() {
 #[test]
 fn what_cannot_be_used_is_told() {
     let cases = [
-        ("name = \"n\"\n", "needs `schema` or `schema_file`"),
         (
             "schema = { type = \"object\" }\nschema_file = \"x.json\"\n",
             "has `schema` and also `schema_file`",

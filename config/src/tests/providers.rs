@@ -1,4 +1,4 @@
-//! `[providers.NAME]`: the profile of a provider.
+//! `[providers.NAME]`: the profile and the headers of a provider.
 
 use everturn_models::{Cache, CallIds, Dialect, MaxTokens, ProfileSettings, Roles, Thoughts};
 
@@ -80,5 +80,36 @@ fn a_wrong_word_is_refused_with_the_known_words() {
         ),
         (file("openai", "role = \"any\""), "unknown field `role`"),
         (file("openai", "think_tags = \"yes\""), "expected a boolean"),
+    ]);
+}
+
+#[test]
+fn headers_may_stand_in_the_file_unless_they_are_secret() {
+    let file = |headers: &str| {
+        format!(
+            "[providers.main]\nkind = \"openai\"\nheaders_env = {{ x-token = \"KEY\" }}\nheaders = {{ {headers} }}\n\
+             [agents.default]\nprovider = \"main\"\nmodel = \"m\"\n"
+        )
+    };
+    let config = parse(&file("x-title = \"Everturn\""), &[("KEY", "secret")]).unwrap();
+    let provider = &config.providers["main"];
+    let header = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
+    assert_eq!(provider.fixed_headers, header("x-title", "Everturn"));
+    assert_eq!(provider.headers, header("x-token", "secret"));
+    assert_errors(&[
+        (
+            file("Authorization = \"Bearer x\""),
+            "`Authorization` holds a secret: write the header into `headers_env`",
+        ),
+        (file("host = \"x\""), "`host` belongs to the connection"),
+        (
+            file("X-Token = \"x\""),
+            "`X-Token` is in `headers` and in `headers_env`",
+        ),
+        (file("\"a b\" = \"x\""), "`a b` is no name of a header"),
+        (
+            file("x-a = \"a\\nb\""),
+            "the value holds characters that no header has",
+        ),
     ]);
 }

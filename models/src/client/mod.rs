@@ -80,6 +80,7 @@ impl ModelClient for StreamingClient {
             request: &request,
             reader: wire::reader(target.kind),
             has_tags: profile.think_tags,
+            advice: target.endpoint.advice(),
         };
         let reply = wire::run(exchange, target.post(&request, &profile), listener).await;
         reply.map_err(|error| target.endpoint.failed(error))

@@ -170,10 +170,11 @@ fn user(text: &str) -> Message {
     Message::User(vec![UserPart::Text(text.to_owned())])
 }
 
-/// Returns the system prompt, with the format of the answer if the provider does not get the format in a field.
+/// Returns the system prompt, with the format of the answer if the provider needs the format in words.
 fn instructions(request: &ModelRequest, profile: &Profile) -> Option<String> {
     let output = request.output.as_ref();
-    let output = output.filter(|output| !output.has_field(profile.kind, !request.tools.is_empty()));
+    let has_tools = !request.tools.is_empty();
+    let output = output.filter(|output| output.is_in_system(profile.kind, has_tools));
     let given = request.instructions.iter().cloned();
     let texts = given.chain(output.map(OutputFormat::instruction));
     // Anthropic refuses an empty text.

@@ -68,12 +68,13 @@ pub(crate) fn not_a_stream(call: Call<'_>, text: &str, has_begun: bool) -> Model
     let report = Report::of_text(text);
     let kind = if report.is_page { "HTML" } else { "a text" };
     let error = (!report.is_page).then(|| known(call, text)).flatten();
+    let advice = call.advice.map_or_else(String::new, |it| format!(" {it}"));
     error.unwrap_or_else(|| {
         ModelError::new(
             FailureCode::LlmBadRequest,
             format!(
                 "Provider `{provider}` answered with {kind} in place of a reply: check `base_url` of \
-                 [providers.{provider}], and proxies on the way. The answer begins: {}",
+                 [providers.{provider}], and proxies on the way.{advice} The answer begins: {}",
                 beginning(&report.words().unwrap_or_default(), SHOWN_CHARS)
             ),
         )
@@ -146,7 +147,9 @@ impl<'a> Answer<'a> {
     }
 
     fn code_and_message(&self) -> (FailureCode, String) {
-        let Call { provider, model } = self.call;
+        let Call {
+            provider, model, ..
+        } = self.call;
         match self.kind {
             Kind::BadCall => (
                 FailureCode::LlmInvalidResponse,
@@ -179,24 +182,45 @@ impl<'a> Answer<'a> {
                 FailureCode::LlmNotFound,
                 self.and_words(format!(
                     "Provider `{provider}` does not know model `{model}` or the address ({}): check `model` of the \
-                     agent and `base_url` of [providers.{provider}].",
-                    self.shown_status()
+                     agent and `base_url` of [providers.{provider}].{}",
+                    self.shown_status(),
+                    self.advice()
                 )),
             ),
             Kind::BadRequest => (FailureCode::LlmBadRequest, self.refused()),
         }
     }
 
+    fn mentions(&self, name: &str) -> bool {
+        let words = self.words.as_deref();
+        words.is_some_and(|words| words.contains(name))
+    }
+
+    /// Returns the advice about the address, unless the provider speaks of the model.
+    fn advice(&self) -> String {
+        let words = self.words.as_deref().unwrap_or_default();
+        let advice = self.call.advice;
+        let advice = advice.filter(|_| !words.to_lowercase().contains("model"));
+        advice.map_or_else(String::new, |advice| format!(" {advice}"))
+    }
+
     fn refused(&self) -> String {
         match self.status {
             Some(413) => self.said("refused the request because its body is too large"),
+            _ if self.mentions("stream_options") => self.and_words(format!(
+                "Provider `{0}` refused the request ({1}): set `stream_options = false` in [providers.{0}.profile].",
+                self.call.provider,
+                self.shown_status()
+            )),
             Some(405) => self.said("answers no model calls at the address; check `base_url`"),
             _ => self.said("refused the request"),
         }
     }
 
     fn unauthorized(&self) -> String {
-        let Call { provider, model } = self.call;
+        let Call {
+            provider, model, ..
+        } = self.call;
         let status = self.shown_status();
         if self.is_page {
             return self.and_words(format!(

@@ -12,6 +12,8 @@ use crate::error::ModelError;
 pub(crate) struct Call<'a> {
     pub(crate) provider: &'a str,
     pub(crate) model: &'a str,
+    /// A sentence about the provider's address, for an answer that comes from a wrong address.
+    pub(crate) advice: Option<&'a str>,
 }
 
 pub(crate) fn unknown_provider(provider: &str) -> ModelError {

@@ -51,6 +51,27 @@ fn fields(found: &mut Problems, body: &Value) {
             format!("thinking: a budget of {budget} tokens beside max_tokens {limit}")
         });
     }
+    let choice = body["tool_choice"]["type"].as_str();
+    let is_forced = matches!(choice, Some("any" | "tool"));
+    let thinks = matches!(
+        body["thinking"]["type"].as_str(),
+        Some("enabled" | "adaptive")
+    );
+    found.unless(!(is_forced && thinks), || {
+        "thinking: beside a tool_choice that demands a call".to_owned()
+    });
+    found.unless(
+        choice.is_none_or(|word| matches!(word, "auto" | "any" | "tool" | "none")),
+        || format!("tool_choice: {}", body["tool_choice"]),
+    );
+    let mut names = list(&body["tools"]).iter();
+    let named = &body["tool_choice"]["name"];
+    let is_offered = named.is_null() || names.any(|tool| tool["name"] == *named);
+    found.unless(is_offered, || format!("tool_choice: no tool {named}"));
+    let format = &body["output_config"]["format"];
+    found.unless(format.is_null() || format["schema"].is_object(), || {
+        format!("output_config: the format {format}")
+    });
     let blocks = list(&body["system"]);
     let are_texts = blocks.iter().all(|block| is_text(&block["text"]));
     let fits = !has("system") || is_text(&body["system"]) || !blocks.is_empty() && are_texts;

@@ -116,6 +116,14 @@ fn fields(found: &mut Problems, rules: &Rules, body: &Value) {
             format!("{field}: without tools")
         });
     }
+    let choice = &body["tool_choice"];
+    let names = list(&body["tools"]).iter();
+    let names = names.map(|tool| &tool["function"]["name"]);
+    rules::tool_choice(found, choice, &choice["function"]["name"], names);
+    let wants_json = body["response_format"]["type"] == "json_object";
+    found.unless(!wants_json || rules::names_json(&body["messages"]), || {
+        "response_format: no message has the word JSON".to_owned()
+    });
     found.unless(!(has("max_tokens") && has("max_completion_tokens")), || {
         "max_tokens: beside max_completion_tokens".to_owned()
     });

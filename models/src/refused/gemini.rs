@@ -81,7 +81,24 @@ fn fields(found: &mut Problems, body: &Value) {
     found.unless(!has("toolConfig") || has("tools"), || {
         "toolConfig: without tools".to_owned()
     });
+    let calling = &body["toolConfig"]["functionCallingConfig"];
+    for name in list(&calling["allowedFunctionNames"]) {
+        let is_offered = declared.iter().any(|(offered, _)| *offered == name);
+        found.unless(calling["mode"] == "ANY" && is_offered, || {
+            format!("toolConfig: the mode {calling}")
+        });
+    }
     let config = &body["generationConfig"];
+    let thinking = &config["thinkingConfig"];
+    let has_both = !thinking["thinkingBudget"].is_null() && !thinking["thinkingLevel"].is_null();
+    let shows_none = thinking["thinkingBudget"] == 0 && thinking["includeThoughts"] == true;
+    found.unless(!has_both && !shows_none, || {
+        format!("thinkingConfig: {thinking}")
+    });
+    let has_type = config["responseMimeType"] == "application/json";
+    found.unless(!(has_type && has("tools")), || {
+        "generationConfig: a media type beside tools".to_owned()
+    });
     let has_format = ["responseSchema", "responseJsonSchema"]
         .iter()
         .any(|field| config.get(field).is_some());

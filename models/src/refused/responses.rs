@@ -47,7 +47,15 @@ fn fields(found: &mut Problems, body: &Value) {
     for field in ["stop", "seed", "max_tokens"] {
         found.unless(!has(field), || format!("{field}: unknown"));
     }
-    if let Some(format) = body.pointer("/text/format") {
+    let choice = &body["tool_choice"];
+    let names = list(&body["tools"]).iter().map(|tool| &tool["name"]);
+    rules::tool_choice(found, choice, &choice["name"], names);
+    let format = body.pointer("/text/format");
+    if format.is_some_and(|format| format["type"] == "json_object") {
+        found.unless(rules::names_json(&body["input"]), || {
+            "text: no item has the word JSON".to_owned()
+        });
+    } else if let Some(format) = format {
         let is_named = is_word(&format["name"], rules::MAX_NAME_BYTES);
         found.unless(is_named && format["schema"].is_object(), || {
             format!("text: the format {format}")
@@ -107,9 +115,10 @@ impl<'a> Items<'a> {
 
     fn message(&mut self, address: &str, item: &Value) {
         let role = item["role"].as_str().unwrap_or_default();
-        self.found.unless(matches!(role, "user" | "assistant"), || {
-            format!("{address}: the role {role:?}")
-        });
+        self.found
+            .unless(matches!(role, "user" | "assistant" | "developer"), || {
+                format!("{address}: the role {role:?}")
+            });
         // A user's message between a call and its result would come before the result that the model awaits.
         self.found
             .unless(role != "user" || self.open.is_empty(), || {

@@ -77,3 +77,26 @@ pub(super) fn name(found: &mut Problems, address: &str, name: &Value) {
         format!("{address}: the tool's name {name}")
     });
 }
+
+/// True when a text of the messages has the word JSON. OpenAI takes the format of JSON without a schema only then.
+pub(super) fn names_json(messages: &Value) -> bool {
+    let text = |content: &Value| content.to_string().to_lowercase();
+    list(messages)
+        .iter()
+        .any(|message| text(&message["content"]).contains("json"))
+}
+
+/// Checks the demand on the tool calls on OpenAI's wires: a word, or the name of an offered tool.
+pub(super) fn tool_choice<'a>(
+    found: &mut Problems,
+    choice: &Value,
+    named: &Value,
+    mut names: impl Iterator<Item = &'a Value>,
+) {
+    let is_known = match choice {
+        Value::Null => true,
+        Value::String(word) => matches!(word.as_str(), "auto" | "required" | "none"),
+        choice => choice["type"] == "function" && names.any(|name| name == named),
+    };
+    found.unless(is_known, || format!("tool_choice: {choice}"));
+}

@@ -329,6 +329,7 @@ impl<'a> Call<'a> {
         Names {
             provider: &self.request.provider,
             model: &self.request.model,
+            advice: self.target.endpoint.advice(),
         }
     }
 

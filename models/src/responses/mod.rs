@@ -82,6 +82,7 @@ impl ModelClient for ResponsesClient {
         let call = failure::Call {
             provider,
             model: "",
+            advice: None,
         };
         let sent = target.post(&["responses", response_id, "cancel"]).send();
         let answer = sent.await.map_err(|error| {

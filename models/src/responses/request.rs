@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use crate::{
     conversation::{Conversation, File, Message, Reply, UserPart},
+    output::OutputFormat,
     parameters::{Parameters, merge},
     port::{ModelRequest, OfferedTool},
     profile::Profile,
     provider::ProviderKind,
     strict_schema::strict,
+    tool_choice::ToolChoice,
 };
 
 /// The value that adds a model's thoughts to the reply, because the model needs its thoughts back together with
@@ -28,7 +30,8 @@ pub(crate) struct Mode {
 /// Returns the body of a request for a streamed response.
 pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Value {
     let conversation = Conversation::of(request, profile);
-    let input: Vec<Value> = conversation.messages.iter().flat_map(items).collect();
+    let items = conversation.messages.iter().flat_map(items);
+    let input: Vec<Value> = asking_for_json(request).into_iter().chain(items).collect();
     let mut body = json!({
         "model": request.model,
         "input": input,
@@ -47,16 +50,14 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
-    if request.wants_text && !request.tools.is_empty() {
-        body["tool_choice"] = json!("none");
+    if let Some(demand) = request.demand() {
+        body["tool_choice"] = tool_choice(demand);
+    }
+    if let Some(parallel) = request.parallel_calls() {
+        body["parallel_tool_calls"] = json!(parallel);
     }
     if let Some(output) = request.schema_field(ProviderKind::OpenAiResponses) {
-        body["text"] = json!({"format": {
-            "type": "json_schema",
-            "name": output.name,
-            "strict": true,
-            "schema": strict(&output.schema),
-        }});
+        body["text"] = json!({"format": format(output)});
     }
     if let Some(limit) = request.max_output_tokens {
         body["max_output_tokens"] = json!(limit);
@@ -65,8 +66,11 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
         temperature,
         top_p,
         reasoning_effort,
+        service_tier,
         extra_body,
-        // The API has no stop texts and no seed; the configuration check refuses them.
+        parallel_tool_calls: _,
+        // The API has no budget of thinking, no stop texts and no seed; the configuration check refuses them.
+        thinking_budget: _,
         stop: _,
         seed: _,
     } = &request.parameters;
@@ -75,6 +79,9 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
     }
     if let Some(top_p) = top_p {
         body["top_p"] = json!(top_p);
+    }
+    if let Some(tier) = service_tier {
+        body["service_tier"] = json!(tier);
     }
     if let Some(effort) = reasoning_effort {
         body["reasoning"] = json!({"effort": effort.as_str()});
@@ -85,6 +92,37 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
     }
     merge(&mut body, Value::Object(extra));
     body
+}
+
+fn tool_choice(demand: &ToolChoice) -> Value {
+    match demand {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
+    }
+}
+
+fn format(output: &OutputFormat) -> Value {
+    match &output.schema {
+        Some(schema) => json!({
+            "type": "json_schema",
+            "name": output.name,
+            "strict": true,
+            "schema": strict(schema),
+        }),
+        None => json!({"type": "json_object"}),
+    }
+}
+
+/// Returns the item that asks for a JSON object. The API takes the format of JSON only when the word JSON is in `input`;
+/// the word in `instructions` does not count.
+fn asking_for_json(request: &ModelRequest) -> Option<Value> {
+    let output = request.output.as_ref()?;
+    let has_field = output.has_field(ProviderKind::OpenAiResponses, !request.tools.is_empty());
+    let is_asked = has_field && output.schema.is_none();
+    is_asked
+        .then(|| json!({"type": "message", "role": "developer", "content": output.instruction()}))
 }
 
 /// Returns the items of a message: its texts, calls and results, in order.

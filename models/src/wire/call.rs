@@ -31,6 +31,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) reader: Box<dyn ReplyReader>,
     /// True when thoughts may be in the text, within `<think>` tags.
     pub(crate) has_tags: bool,
+    /// A sentence about the provider's address, for an answer that comes from a wrong address.
+    pub(crate) advice: Option<&'a str>,
 }
 
 impl<'a> Exchange<'a> {
@@ -38,6 +40,7 @@ impl<'a> Exchange<'a> {
         Call {
             provider: &self.request.provider,
             model: &self.request.model,
+            advice: self.advice,
         }
     }
 }
@@ -64,6 +67,7 @@ pub(super) async fn read(
         request,
         reader,
         has_tags,
+        advice: _,
     } = exchange;
     if !answer.status().is_success() {
         let refusal = Refusal::read(call, request.silence, answer).await;

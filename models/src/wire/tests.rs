@@ -45,6 +45,7 @@ pub(super) fn heard(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
         request: &request,
         reader: reader(kind),
         has_tags: Profile::of(kind, "x", &request.model, ProfileSettings::default()).think_tags,
+        advice: None,
     };
     let mut deltas = Vec::new();
     let mut listener = |part: Part, piece: &str| deltas.push((part, piece.to_owned()));

@@ -112,13 +112,20 @@ class CallParameters(TypedDict):
     """
     JSON schema of the answer.
     """
+    parallel_tool_calls: bool | None
     reasoning_effort: str | None
     seed: int | None
+    service_tier: str | None
     stop: list[str]
     """
     Texts that end the answer.
     """
     temperature: float | None
+    thinking_budget: int | None
+    tool_choice: str | None
+    """
+    The demand on the tool calls of the turn's first reply.
+    """
     top_p: float | None
 
 

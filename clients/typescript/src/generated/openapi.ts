@@ -1198,13 +1198,19 @@ export interface components {
             max_output_tokens: number | null;
             /** @description JSON schema of the answer. */
             output_schema: unknown;
+            parallel_tool_calls: boolean | null;
             reasoning_effort: string | null;
             /** Format: int32 */
             seed: number | null;
+            service_tier: string | null;
             /** @description Texts that end the answer. */
             stop: string[];
             /** Format: double */
             temperature: number | null;
+            /** Format: int32 */
+            thinking_budget: number | null;
+            /** @description The demand on the tool calls of the turn's first reply. */
+            tool_choice: string | null;
             /** Format: double */
             top_p: number | null;
         };

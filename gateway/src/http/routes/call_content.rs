@@ -58,6 +58,15 @@ struct ParametersBody {
     #[schema(required = true)]
     reasoning_effort: Option<String>,
     #[schema(required = true)]
+    thinking_budget: Option<u32>,
+    #[schema(required = true)]
+    service_tier: Option<String>,
+    #[schema(required = true)]
+    parallel_tool_calls: Option<bool>,
+    /// The demand on the tool calls of the turn's first reply.
+    #[schema(required = true)]
+    tool_choice: Option<String>,
+    #[schema(required = true)]
     seed: Option<u32>,
     /// Texts that end the answer.
     stop: Vec<String>,
@@ -76,6 +85,10 @@ impl From<AgentDefinition> for ParametersBody {
             temperature: agent.temperature,
             top_p: agent.top_p,
             reasoning_effort: agent.reasoning_effort,
+            thinking_budget: agent.thinking_budget,
+            service_tier: agent.service_tier,
+            parallel_tool_calls: agent.parallel_tool_calls,
+            tool_choice: agent.tool_choice,
             seed: agent.seed,
             stop: agent.stop,
             extra_body: agent.extra_body,

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod classes;
+mod demands;
 mod errors;
 pub(crate) mod files;
 mod gemini;

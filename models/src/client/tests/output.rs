@@ -31,7 +31,7 @@ fn schema() -> Value {
 fn asking(as_instruction: bool) -> ModelRequest {
     let output = OutputFormat {
         name: "count".into(),
-        schema: schema(),
+        schema: Some(schema()),
         as_instruction,
     };
     ModelRequest {

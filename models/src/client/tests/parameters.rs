@@ -31,6 +31,8 @@ fn all(extra_body: Value) -> Parameters {
         reasoning_effort: Some("high".into()),
         stop: vec!["END".into(), "STOP".into()],
         seed: Some(7),
+        service_tier: Some("auto".into()),
+        parallel_tool_calls: Some(false),
         extra_body: Some(Json::of(&extra_body)),
         ..AgentDefinition::default()
     };
@@ -46,12 +48,12 @@ fn assert_has(body: &Value, expected: Value) {
 #[tokio::test]
 async fn on_openais_wire() {
     for kind in [ProviderKind::OpenAi, ProviderKind::Azure] {
-        let extra =
-            json!({"service_tier": "flex", "metadata": {"a": 1}, "model": "no", "messages": []});
+        let extra = json!({"metadata": {"a": 1}, "model": "no", "messages": []});
         let body = body(kind, "gpt-5-mini", all(extra)).await;
         let expected = json!({
             "temperature": 0.25, "top_p": 0.5, "reasoning_effort": "high", "stop": ["END", "STOP"], "seed": 7,
-            "max_completion_tokens": 99, "service_tier": "flex", "metadata": {"a": 1}, "model": "gpt-5-mini",
+            "max_completion_tokens": 99, "service_tier": "auto", "parallel_tool_calls": false, "metadata": {"a": 1},
+            "model": "gpt-5-mini",
         });
         assert_has(&body, expected);
         assert_eq!(body["messages"].as_array().unwrap().len(), 2);
@@ -69,6 +71,7 @@ async fn on_anthropics_wire() {
     let expected = json!({
         "temperature": 0.25, "top_p": 0.5, "stop_sequences": ["END", "STOP"], "max_tokens": 99,
         "output_config": {"effort": "high"}, "metadata": {"user_id": "u"}, "model": "claude-sonnet-5", "stream": true,
+        "service_tier": "auto", "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
     });
     assert_has(&body, expected);
     assert_eq!(body["thinking"]["type"], "adaptive");
@@ -136,6 +139,11 @@ async fn without_parameters_nothing_is_sent_of_them() {
             "stop_sequences",
             "seed",
             "thinkingLevel",
+            "budget",
+            "service_tier",
+            "parallel",
+            "tool_choice",
+            "toolConfig",
         ] {
             assert!(!text.contains(key), "{kind:?} {key}: {text}");
         }

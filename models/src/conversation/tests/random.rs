@@ -12,6 +12,7 @@ use crate::{
     port::{ModelRequest, OfferedTool, signer},
     provider::ProviderKind::{self, Anthropic, Azure, Gemini, OpenAi, OpenAiResponses},
     refused::Who,
+    tool_choice::ToolChoice,
 };
 
 /// Kind, host and model of every provider with demands of its own.
@@ -58,11 +59,17 @@ pub(super) fn requests() -> impl Strategy<Value = ModelRequest> {
     let instructions = prop::option::of(select(&["", " ", "Be brief."][..]));
     let limit = prop::option::of(1_u32..9_000);
     let messages = prop::collection::vec(messages(), 0..9);
-    let output = prop::option::of(any::<bool>());
-    let more = (any::<bool>(), any::<bool>(), output, parameters());
+    let output = prop::option::of((any::<bool>(), any::<bool>()));
+    let more = (
+        any::<bool>(),
+        any::<bool>(),
+        output,
+        parameters(),
+        choices(),
+    );
     (messages, instructions, limit, more).prop_map(
         |(messages, instructions, max_output_tokens, more)| {
-            let (has_tools, wants_text, output, parameters) = more;
+            let (has_tools, wants_text, output, parameters, tool_choice) = more;
             ModelRequest {
                 instructions: instructions.map(str::to_owned),
                 messages: numbered(messages),
@@ -72,6 +79,7 @@ pub(super) fn requests() -> impl Strategy<Value = ModelRequest> {
                 wants_text,
                 output: output.map(format),
                 parameters,
+                tool_choice,
                 ..ModelRequest::default()
             }
         },
@@ -80,11 +88,24 @@ pub(super) fn requests() -> impl Strategy<Value = ModelRequest> {
 
 fn parameters() -> impl Strategy<Value = Parameters> {
     let efforts = prop::option::of(select(&ReasoningEffort::ALL[..]));
-    (efforts, prop::option::of(any::<u32>())).prop_map(|(reasoning_effort, seed)| Parameters {
-        reasoning_effort,
-        seed,
-        ..Parameters::default()
-    })
+    let seeds = prop::option::of(any::<u32>());
+    let budgets = prop::option::of(select(&[0_u32, 1024, 30_000, 1_000_000][..]));
+    let parallel = prop::option::of(any::<bool>());
+    (efforts, seeds, budgets, parallel).prop_map(
+        |(reasoning_effort, seed, thinking_budget, parallel_tool_calls)| Parameters {
+            reasoning_effort,
+            thinking_budget,
+            parallel_tool_calls,
+            seed,
+            ..Parameters::default()
+        },
+    )
+}
+
+/// Demands on the tool calls, among them a demand for a tool that the request does not offer.
+fn choices() -> impl Strategy<Value = Option<ToolChoice>> {
+    let texts = ["auto", "required", "none", "weather", "another_tool"];
+    prop::option::of(select(texts.to_vec()).prop_map(ToolChoice::read))
 }
 
 fn tool() -> OfferedTool {
@@ -95,12 +116,13 @@ fn tool() -> OfferedTool {
     }
 }
 
-fn format(as_instruction: bool) -> OutputFormat {
+fn format((as_instruction, has_schema): (bool, bool)) -> OutputFormat {
+    let schema = json!({
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+    });
     OutputFormat {
         name: "answer".into(),
-        schema: json!({
-            "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
-        }),
+        schema: has_schema.then_some(schema),
         as_instruction,
     }
 }

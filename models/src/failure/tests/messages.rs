@@ -38,6 +38,34 @@ fn a_status_decides_when_the_words_do_not() {
 }
 
 #[test]
+fn an_address_without_a_version_is_named_unless_the_model_is_unknown() {
+    let call = Call {
+        advice: Some("Try another address."),
+        ..CALL
+    };
+    let message = |body: &str| {
+        let error = answer::from_status(call, StatusCode::NOT_FOUND, body, &HeaderMap::new());
+        assert_eq!(error.code, FailureCode::LlmNotFound);
+        error.message
+    };
+    for body in ["", "404 page not found", r#"{"detail": "Not Found"}"#] {
+        let message = message(body);
+        assert!(message.contains(" Try another address."), "{message}");
+    }
+    let unknown = r#"{"error": {"message": "The model `x` does not exist."}}"#;
+    assert!(!message(unknown).contains("Try another"));
+}
+
+#[test]
+fn a_server_without_stream_options_is_helped() {
+    let body =
+        r#"{"error": {"message": "Extra inputs are not permitted, field: 'stream_options'"}}"#;
+    let message = status(400, body).message;
+    let remedy = "set `stream_options = false` in [providers.p.profile]. The provider says: Extra";
+    assert!(message.contains(remedy), "{message}");
+}
+
+#[test]
 fn messages_name_the_remedy() {
     for (at, body, words) in [
         (307, "", "`base_url`"),

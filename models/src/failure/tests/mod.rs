@@ -21,6 +21,7 @@ use crate::error::ModelError;
 const CALL: Call<'_> = Call {
     provider: "p",
     model: "m",
+    advice: None,
 };
 
 fn status(status: u16, body: &str) -> ModelError {

@@ -75,7 +75,7 @@ proptest! {
     fn any_events_are_a_reply_within_the_limits_or_an_error_with_a_code(
         events in prop::collection::vec(events(), 0..12), response in values(),
     ) {
-        let call = Call { provider: "p", model: "m" };
+        let call = Call { provider: "p", model: "m", advice: None };
         let mut heard = String::new();
         let mut listener = |_: Part, piece: &str| heard.push_str(piece);
         let mut hearing = Events::new(&mut listener);

@@ -11,6 +11,7 @@ use crate::{
     port::{ModelRequest, OfferedTool},
     profile::{Cache, Profile},
     strict_schema::closed,
+    tool_choice::ToolChoice,
 };
 
 /// The number of users' messages that end in a mark for the cache: the newest message, and the message that was the
@@ -54,9 +55,13 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Body {
     if !request.tools.is_empty() {
         fields["tools"] = request.tools.iter().map(tool).collect();
     }
-    if let Some(output) = request.schema_field(profile.kind) {
-        let schema = closed(&output.schema);
+    let output = request.schema_field(profile.kind);
+    if let Some(schema) = output.and_then(|output| output.schema.as_ref()) {
+        let schema = closed(schema);
         fields["output_config"]["format"] = json!({"type": "json_schema", "schema": schema});
+    }
+    if let Some(choice) = tool_choice(request) {
+        fields["tool_choice"] = choice;
     }
     set_parameters(&mut fields, request, &conversation);
     let extra_body = &request.parameters.extra_body;
@@ -65,7 +70,7 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Body {
         fields["thinking"] = Value::Null;
     }
     merge(&mut fields, Value::Object(extra_body.clone()));
-    // Anthropic refuses a tool choice in a request without tools.
+    // A summary needs a text, whatever the configuration says.
     if request.wants_text && !request.tools.is_empty() {
         fields["tool_choice"] = json!({"type": "none"});
     }
@@ -82,24 +87,18 @@ fn set_parameters(fields: &mut Value, request: &ModelRequest, conversation: &Con
     let Parameters {
         temperature,
         top_p,
-        reasoning_effort,
+        reasoning_effort: _,
+        thinking_budget: _,
+        service_tier,
         stop,
+        parallel_tool_calls: _,
         seed: _,
         extra_body: _,
     } = &request.parameters;
     let facts = Facts::about(&request.model);
     let max_tokens = request.max_output_tokens.unwrap_or(facts.max_tokens);
     fields["max_tokens"] = json!(max_tokens);
-    if let Some(effort) = *reasoning_effort {
-        let asked = thinking::fields(effort, facts, max_tokens);
-        if let Some(word) = asked.effort {
-            fields["output_config"]["effort"] = json!(word);
-        }
-        let is_refused = facts.needs_thoughts() && has_unsigned_calls(conversation);
-        if let Some(thinking) = asked.thinking.filter(|_| !is_refused) {
-            fields["thinking"] = thinking;
-        }
-    }
+    set_thinking(fields, request, conversation, max_tokens);
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
             fields[key] = value;
@@ -107,7 +106,57 @@ fn set_parameters(fields: &mut Value, request: &ModelRequest, conversation: &Con
     };
     set("temperature", temperature.map(Value::from));
     set("top_p", top_p.map(Value::from));
+    set("service_tier", service_tier.as_deref().map(Value::from));
     set("stop_sequences", (!stop.is_empty()).then(|| json!(stop)));
+}
+
+/// Adds the settings of the thinking. Anthropic refuses thinking in a request that demands a tool call.
+fn set_thinking(
+    fields: &mut Value,
+    request: &ModelRequest,
+    conversation: &Conversation,
+    max_tokens: u32,
+) {
+    let facts = Facts::about(&request.model);
+    let Parameters {
+        reasoning_effort,
+        thinking_budget,
+        ..
+    } = request.parameters;
+    let asked = match (thinking_budget, reasoning_effort) {
+        (Some(budget), _) => thinking::with_budget(budget, max_tokens),
+        (None, Some(effort)) => thinking::fields(effort, facts, max_tokens),
+        (None, None) => thinking::Fields::default(),
+    };
+    if let Some(word) = asked.effort {
+        fields["output_config"]["effort"] = json!(word);
+    }
+    let has_budget = thinking_budget.is_some() || facts.needs_thoughts();
+    let is_refused = has_budget && has_unsigned_calls(conversation);
+    let thinking = if request.demand().is_some_and(ToolChoice::is_forced) {
+        thinking::off(facts)
+    } else {
+        asked.thinking.filter(|_| !is_refused)
+    };
+    if let Some(thinking) = thinking {
+        fields["thinking"] = thinking;
+    }
+}
+
+/// Returns the demand on the tool calls of the reply.
+fn tool_choice(request: &ModelRequest) -> Option<Value> {
+    let is_single = request.parallel_calls() == Some(false);
+    let mut choice = match request.demand() {
+        None if !is_single => return None,
+        None | Some(ToolChoice::Auto) => json!({"type": "auto"}),
+        Some(ToolChoice::Required) => json!({"type": "any"}),
+        Some(ToolChoice::Tool(name)) => json!({"type": "tool", "name": name}),
+        Some(ToolChoice::None) => return Some(json!({"type": "none"})),
+    };
+    if is_single {
+        choice["disable_parallel_tool_use"] = json!(true);
+    }
+    Some(choice)
 }
 
 /// True when the calls since the last answer begin without thoughts, because another model wrote them. With a budget for

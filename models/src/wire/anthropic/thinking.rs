@@ -20,17 +20,15 @@ pub(super) struct Fields {
 /// Returns the fields for an effort. `max_tokens` is the limit of the reply, which includes the thinking.
 pub(super) fn fields(effort: ReasoningEffort, facts: &Facts, max_tokens: u32) -> Fields {
     if effort == ReasoningEffort::None {
-        let thinking = facts.thinks_by_default.then(|| json!({"type": "disabled"}));
         return Fields {
-            thinking,
+            thinking: off(facts),
             effort: None,
         };
     }
     let effort_word = Some(word(effort, facts));
     match facts.thinking {
         Thinking::Budget => Fields {
-            thinking: budget(effort, max_tokens)
-                .map(|tokens| json!({"type": "enabled", "budget_tokens": tokens})),
+            thinking: enabled(wanted(effort), max_tokens),
             effort: None,
         },
         Thinking::Effort => Fields {
@@ -45,6 +43,20 @@ pub(super) fn fields(effort: ReasoningEffort, facts: &Facts, max_tokens: u32) ->
     }
 }
 
+/// Returns the fields for a budget of tokens.
+pub(super) fn with_budget(tokens: u32, max_tokens: u32) -> Fields {
+    Fields {
+        thinking: enabled(tokens.max(MIN_BUDGET), max_tokens),
+        effort: None,
+    }
+}
+
+/// Returns the field `thinking` that turns the thinking off; `None` for a model that does not think unless a request asks
+/// for thoughts.
+pub(super) fn off(facts: &Facts) -> Option<Value> {
+    facts.thinks_by_default.then(|| json!({"type": "disabled"}))
+}
+
 /// Returns the model's word for an effort, or for the nearest effort that the model has.
 fn word(effort: ReasoningEffort, facts: &Facts) -> &'static str {
     match effort {
@@ -55,14 +67,22 @@ fn word(effort: ReasoningEffort, facts: &Facts) -> &'static str {
     }
 }
 
-/// Returns the budget of an effort. The budget must be less than the limit of the reply; `None` when the limit leaves no
-/// room for a budget.
-fn budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
-    let wanted = match effort {
+/// Returns the budget of an effort.
+fn wanted(effort: ReasoningEffort) -> u32 {
+    match effort {
         ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => MIN_BUDGET,
         ReasoningEffort::Medium => 8_000,
         ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => 24_000,
-    };
+    }
+}
+
+fn enabled(wanted: u32, max_tokens: u32) -> Option<Value> {
+    let tokens = budget(wanted, max_tokens)?;
+    Some(json!({"type": "enabled", "budget_tokens": tokens}))
+}
+
+/// Returns a budget that is less than the limit of the reply; `None` when the limit leaves no room for a budget.
+fn budget(wanted: u32, max_tokens: u32) -> Option<u32> {
     let fitting = if wanted < max_tokens {
         wanted
     } else {
@@ -130,7 +150,7 @@ mod tests {
             (3_000, Some(1_500)),
             (8_001, Some(8_000)),
         ] {
-            let budget = budget(ReasoningEffort::Medium, limit);
+            let budget = budget(wanted(ReasoningEffort::Medium), limit);
             assert_eq!(budget, expected, "{limit}");
         }
     }

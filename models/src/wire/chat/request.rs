@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 
 use crate::{
     conversation::{Call, Conversation, File, Message, Reply, UserPart},
+    output::OutputFormat,
     parameters::{Parameters, merge},
     port::{ModelRequest, OfferedTool},
     profile::{Dialect, MaxTokens, Profile, Roles, Thoughts},
     strict_schema::strict,
+    tool_choice::ToolChoice,
     wire::chat::reply::{DETAILS, EXTRA_CONTENT, REASONING_CONTENT},
 };
 
@@ -31,17 +33,12 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     // OpenAI refuses an empty list.
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
-        // OpenAI refuses a tool choice in a request without tools.
-        if request.wants_text {
-            body["tool_choice"] = json!("none");
-        }
+    }
+    if let Some(demand) = request.demand() {
+        body["tool_choice"] = tool_choice(demand);
     }
     if let Some(output) = request.schema_field(profile.kind) {
-        body["response_format"] = json!({"type": "json_schema", "json_schema": {
-            "name": output.name,
-            "strict": true,
-            "schema": strict(&output.schema),
-        }});
+        body["response_format"] = response_format(output);
     }
     if let Some(limit) = request.max_output_tokens {
         let name = match profile.max_tokens {
@@ -54,9 +51,13 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
         temperature,
         top_p,
         reasoning_effort,
+        service_tier,
         stop,
         seed,
         extra_body,
+        // The wire has no budget of thinking; the configuration check refuses the parameter.
+        thinking_budget: _,
+        parallel_tool_calls: _,
     } = &request.parameters;
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -69,6 +70,11 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
         "reasoning_effort",
         reasoning_effort.map(|it| it.as_str().into()),
     );
+    set("service_tier", service_tier.as_deref().map(Value::from));
+    set(
+        "parallel_tool_calls",
+        request.parallel_calls().map(Value::from),
+    );
     set("stop", (!stop.is_empty()).then(|| json!(stop)));
     let seed_name = match profile.dialect {
         Dialect::OpenAi => "seed",
@@ -77,6 +83,26 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     set(seed_name, seed.map(Value::from));
     merge(&mut body, Value::Object(extra_body.clone()));
     body
+}
+
+fn tool_choice(demand: &ToolChoice) -> Value {
+    match demand {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
+    }
+}
+
+fn response_format(output: &OutputFormat) -> Value {
+    match &output.schema {
+        Some(schema) => json!({"type": "json_schema", "json_schema": {
+            "name": output.name,
+            "strict": true,
+            "schema": strict(schema),
+        }}),
+        None => json!({"type": "json_object"}),
+    }
 }
 
 fn messages(conversation: Conversation, profile: &Profile) -> Vec<Value> {

@@ -8,6 +8,7 @@ use crate::{
     parameters::{Parameters, merge},
     port::{ModelRequest, OfferedTool},
     profile::Profile,
+    tool_choice::ToolChoice,
 };
 
 /// The signature of a call that another model has made. Google's documentation names the word for this use.
@@ -27,9 +28,9 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request.tools.iter().map(tool).collect();
         body["tools"] = json!([{"functionDeclarations": tools}]);
-        if request.wants_text {
-            body["toolConfig"] = json!({"functionCallingConfig": {"mode": "NONE"}});
-        }
+    }
+    if let Some(demand) = request.demand() {
+        body["toolConfig"] = json!({"functionCallingConfig": mode(demand)});
     }
     body["generationConfig"] = config(request, profile);
     merge(
@@ -39,19 +40,36 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     body
 }
 
+fn mode(demand: &ToolChoice) -> Value {
+    match demand {
+        ToolChoice::Auto => json!({"mode": "AUTO"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    }
+}
+
 fn config(request: &ModelRequest, profile: &Profile) -> Value {
     let Parameters {
         temperature,
         top_p,
         reasoning_effort,
+        thinking_budget,
         stop,
         seed,
         extra_body,
+        // Gemini has neither field; the configuration check refuses the parameters.
+        service_tier: _,
+        parallel_tool_calls: _,
     } = &request.parameters;
     // Gemini refuses a request with two amounts of thinking.
     let given = &extra_body.get("generationConfig").unwrap_or(&Value::Null)["thinkingConfig"];
     let has_amount = !given["thinkingBudget"].is_null() || !given["thinkingLevel"].is_null();
     let effort = reasoning_effort.filter(|_| !has_amount);
+    let thinking = match thinking_budget.filter(|_| !has_amount) {
+        Some(tokens) => Some(thinking::with_budget(tokens)),
+        None => thinking::settings(&request.model, effort),
+    };
     let output = request.schema_field(profile.kind);
     let fields = [
         ("temperature", temperature.map(Value::from)),
@@ -62,14 +80,14 @@ fn config(request: &ModelRequest, profile: &Profile) -> Value {
             "maxOutputTokens",
             request.max_output_tokens.map(Value::from),
         ),
-        ("thinkingConfig", thinking::settings(&request.model, effort)),
+        ("thinkingConfig", thinking),
         (
             "responseMimeType",
             output.map(|_| "application/json".into()),
         ),
         (
             "responseJsonSchema",
-            output.map(|output| output.schema.clone()),
+            output.and_then(|output| output.schema.clone()),
         ),
     ];
     let fields = fields.into_iter();

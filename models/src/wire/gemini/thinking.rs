@@ -26,13 +26,18 @@ pub(super) fn settings(model: &str, effort: Option<ReasoningEffort>) -> Option<V
     let is_pro = is_of(&["-pro"]);
     // Models of this family take a number of tokens; newer models take a word.
     if is_of(&["gemini-2"]) {
-        return Some(match budget(effort, is_pro) {
-            // A model that does not think refuses a request for thoughts.
-            0 => json!({"thinkingBudget": 0}),
-            tokens => json!({"includeThoughts": true, "thinkingBudget": tokens}),
-        });
+        return Some(with_budget(budget(effort, is_pro)));
     }
     Some(json!({"includeThoughts": true, "thinkingLevel": level(effort, is_pro)}))
+}
+
+/// Returns the settings for a number of tokens.
+pub(super) fn with_budget(tokens: u32) -> Value {
+    match tokens {
+        // A model that does not think refuses a request for thoughts.
+        0 => json!({"thinkingBudget": 0}),
+        tokens => json!({"includeThoughts": true, "thinkingBudget": tokens}),
+    }
 }
 
 fn budget(effort: ReasoningEffort, is_pro: bool) -> u32 {
