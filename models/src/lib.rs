@@ -13,6 +13,7 @@
 //! - `profile`: the differences between providers of one wire
 //! - [`SentFiles`]: the files of a request
 //! - `targets`, `endpoint`, `failure`, `silence`, `limits`: code that the adapters share
+//! - `estimate`: the tokens of a call, when the provider counts none
 //! - `output`: the format of an agent's answers
 //! - [`refused`]: validators of requests, for tests
 //! - `gate`: the queue of calls that wait for a provider's limits
@@ -23,6 +24,7 @@ mod client;
 mod conversation;
 mod endpoint;
 mod error;
+mod estimate;
 mod failure;
 mod files;
 mod gate;
@@ -40,12 +42,13 @@ mod strict_schema;
 mod targets;
 mod wire;
 
-/// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
+/// The tokens of a call, by the provider's count or Everturn's estimate.
 pub use everturn_proto::event::Usage;
 
 pub use client::StreamingClient;
 pub use endpoint::ProviderError;
 pub use error::ModelError;
+pub use estimate::{BytesPerToken, TokenEstimate};
 pub use files::{
     BLOB_ID, FileKind, MAX_FILES_OF_RESULT, SentFile, SentFiles, estimated_bytes, named_by, told,
 };

@@ -88,6 +88,9 @@ pub enum Cache {
     Own,
     /// Marks at the ends of what stays (Anthropic).
     Marks,
+    /// A key of the conversation, which leads the requests of the conversation to the server with their beginning
+    /// (OpenAI).
+    Key,
 }
 
 /// A row of the table: the providers to which it applies, and its fields.
@@ -117,6 +120,7 @@ const ROWS: &[Row] = &[
             it.roles = Roles::Any;
             it.think_tags = false;
             it.thoughts = Thoughts::None;
+            it.cache = Cache::Key;
         },
     },
     Row {
@@ -127,6 +131,7 @@ const ROWS: &[Row] = &[
             it.roles = Roles::Any;
             it.think_tags = false;
             it.thoughts = Thoughts::None;
+            it.cache = Cache::Key;
         },
     },
     Row {
@@ -217,10 +222,9 @@ impl Profile {
             dialect: Dialect::OpenAi,
             cache: match kind {
                 ProviderKind::Anthropic => Cache::Marks,
-                ProviderKind::OpenAi
-                | ProviderKind::Azure
-                | ProviderKind::OpenAiResponses
-                | ProviderKind::Gemini => Cache::Own,
+                ProviderKind::OpenAiResponses => Cache::Key,
+                // Most servers of chat completions do not know the key, and some refuse unknown fields.
+                ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::Gemini => Cache::Own,
             },
         }
     }
@@ -265,6 +269,10 @@ mod tests {
         assert_eq!(
             (of("api.openai.com", "x").roles, of("localhost", "x").roles),
             (Roles::Any, Roles::Alternate)
+        );
+        assert_eq!(
+            (of("api.openai.com", "x").cache, of("localhost", "x").cache),
+            (Cache::Key, Cache::Own)
         );
         let mistral = of("api.mistral.ai", "x");
         assert_eq!(

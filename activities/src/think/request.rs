@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use everturn_models::{ModelRequest, OfferedTool, OutputFormat, Parameters};
 use everturn_proto::{
+    ids,
     turn::AgentDefinition,
     words::{FailureCode, MessageRole, ToolKind},
 };
@@ -21,6 +22,7 @@ use crate::failure as fail;
 pub(super) struct RequestMaker<'a> {
     /// The conversation's tenant.
     pub(super) tenant_id: &'a str,
+    pub(super) conversation_id: &'a str,
     pub(super) agent_hash: &'a str,
     pub(super) tools: &'a ToolRegistry,
     /// The worker's agents by name. The tool `delegate` lists agents for sub-agents.
@@ -52,6 +54,7 @@ impl RequestMaker<'_> {
             model: model_of(agent, self.agent_hash)?,
             agent: agent.name.clone(),
             prices: agent.prices,
+            cache_key: ids::cache_key(self.tenant_id, self.conversation_id),
             files: self.files.read(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,

@@ -157,6 +157,7 @@ impl Thinker {
             at_step_limit: request.at_step_limit,
             request: RequestMaker {
                 tenant_id: &call.tenant_id,
+                conversation_id: &claimed.step.conversation_id,
                 agent_hash: claimed.agent_hash,
                 tools: &self.tools,
                 agents: self.agents.by_name(),
