@@ -942,6 +942,21 @@ export interface components {
             cost_usd: string | null;
             /**
              * Format: int32
+             * @description LLM calls without a stored answer that the provider probably billed; not included in `usage`.
+             */
+            cut_calls: number;
+            /**
+             * @description Maximum cost of the cut calls, in USD; not included in `cost_usd`.
+             * @example 0.04
+             */
+            cut_cost_usd: string;
+            /**
+             * Format: int32
+             * @description Maximum tokens used by the cut calls.
+             */
+            cut_tokens: number;
+            /**
+             * Format: int32
              * @description 0 for a turn's own agent.
              */
             depth: number;
@@ -1354,6 +1369,21 @@ export interface components {
              * @example 0.0421
              */
             cost_usd: string | null;
+            /**
+             * Format: int32
+             * @description LLM calls without a stored answer that the provider probably billed; not included in `usage`.
+             */
+            cut_calls: number;
+            /**
+             * @description Maximum cost of the cut calls, in USD; not included in `cost_usd`.
+             * @example 0.04
+             */
+            cut_cost_usd: string;
+            /**
+             * Format: int32
+             * @description Maximum tokens used by the cut calls.
+             */
+            cut_tokens: number;
             /** @description Usage of every LLM call with a stored answer, also of sub-agents and of the running turn. */
             usage: components["schemas"]["Usage"];
         };
@@ -1568,6 +1598,8 @@ export interface components {
              * @description The input tokens that the provider read from its cache. Part of `inputTokens`.
              */
             cachedTokens: number;
+            /** @description True if a provider counted no tokens for a call, and the numbers include Everturn's estimate. */
+            estimated: boolean;
             /** Format: int32 */
             inputTokens: number;
             /** Format: int32 */
@@ -2329,6 +2361,8 @@ export interface components {
              * @description Tokens read from the provider's cache; included in `input_tokens`.
              */
             cached_tokens: number;
+            /** @description True if a provider counted no tokens for a call, and the numbers include Everturn's estimate. */
+            estimated: boolean;
             /**
              * Format: int64
              * @description Tokens read, including cached tokens.
