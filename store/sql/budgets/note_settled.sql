@@ -1,5 +1,5 @@
--- Notes that an agent execution has no reservation any more, and no open call up to a generation, and counts the call if
--- it was cut.
+-- Notes that an agent execution has no reservation any more, and no open call up to a generation, and counts the call
+-- if it was cut.
 -- Index: key of agent_executions
 --
 -- :agent_execution_id text
