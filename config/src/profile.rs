@@ -28,6 +28,7 @@ impl ProfileTable {
     /// Returns the settings of a provider of this kind.
     pub(super) fn check(&self, kind: ProviderKind, check: &mut Checker<'_>) -> ProfileSettings {
         use ProfileField as Field;
+        self.check_cache(kind, check);
         let mut fields = Fields { kind, check };
         ProfileSettings {
             call_ids: fields.value(Field::CallIds, self.call_ids.as_ref()),
@@ -39,6 +40,28 @@ impl ProfileTable {
             dialect: fields.value(Field::Dialect, self.dialect.as_ref()),
             cache: fields.value(Field::Cache, self.cache.as_ref()),
         }
+    }
+}
+
+impl ProfileTable {
+    /// Notes a way to cache that another kind of providers has.
+    fn check_cache(&self, kind: ProviderKind, check: &mut Checker<'_>) {
+        let Some(written) = &self.cache else {
+            return;
+        };
+        let is_anthropic = kind == ProviderKind::Anthropic;
+        let other = match written.value {
+            Ok(Cache::Marks) if !is_anthropic => "marks",
+            Ok(Cache::Key) if is_anthropic => "key",
+            Ok(Cache::Own | Cache::Marks | Cache::Key) | Err(_) => return,
+        };
+        check.wrong(
+            &written.at,
+            format!(
+                "a provider of kind `{}` has no cache with \"{other}\"",
+                kind.as_str()
+            ),
+        );
     }
 }
 

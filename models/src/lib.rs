@@ -15,6 +15,7 @@
 //! - `profile`: the differences between providers of one wire
 //! - [`SentFiles`]: the files of a request
 //! - `targets`, `endpoint`, `failure`, `silence`, `limits`: code that the adapters share
+//! - `estimate`: the tokens of a call, when the provider counts none
 //! - `output`: the format of an agent's answers
 //! - `tool_choice`: the tool that a model must call
 //! - [`refused`]: validators of requests, for tests
@@ -27,6 +28,7 @@ mod client;
 mod conversation;
 mod endpoint;
 mod error;
+mod estimate;
 mod failure;
 mod files;
 mod gate;
@@ -47,13 +49,14 @@ mod told;
 mod tool_choice;
 mod wire;
 
-/// The tokens of a call, by the provider's count. A number that the provider does not report is 0.
+/// The tokens of a call, by the provider's count or Everturn's estimate.
 pub use everturn_proto::event::Usage;
 
 pub use caller::{Caller, CallerFields, CallerText};
 pub use client::StreamingClient;
 pub use endpoint::ProviderError;
 pub use error::ModelError;
+pub use estimate::{BytesPerToken, TokenEstimate};
 pub use files::{
     BLOB_ID, FileKind, MAX_FILES_OF_RESULT, SentFile, SentFiles, estimated_bytes, named_by, told,
 };

@@ -57,8 +57,12 @@ impl ModelClient for Models {
         request: ModelRequest,
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
+        let estimate = request.estimate;
         let client = self.client_of(&request.provider);
-        client.complete(request, listener).await
+        let mut reply = client.complete(request, listener).await?;
+        let bytes = reply.bytes();
+        estimate.complete(&mut reply.usage, bytes);
+        Ok(reply)
     }
 
     async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {

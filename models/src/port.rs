@@ -6,10 +6,19 @@ use async_trait::async_trait;
 use everturn_proto::{Json, event::Usage, turn::Prices};
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
+use serde_json::Value;
 
 use crate::{
-    caller::Caller, error::ModelError, files::SentFiles, gate::Admission, output::OutputFormat,
-    parameters::Parameters, provider::ProviderKind, tool_choice::ToolChoice,
+    caller::Caller,
+    error::ModelError,
+    estimate::TokenEstimate,
+    files::SentFiles,
+    gate::Admission,
+    output::OutputFormat,
+    parameters::Parameters,
+    profile::{Cache, Profile},
+    provider::ProviderKind,
+    tool_choice::ToolChoice,
 };
 
 /// Calls language models.
@@ -76,6 +85,11 @@ pub struct ModelRequest {
     pub prices: Option<Prices>,
     /// The caller of the turn. A provider gets the facts that its table names.
     pub caller: Caller,
+    /// The estimated tokens of the call, for providers that count no tokens.
+    pub estimate: TokenEstimate,
+    /// The key under which the provider caches the beginnings of the conversation's requests, for providers that take a
+    /// key. Empty: without a key.
+    pub cache_key: String,
     /// System prompt, if any.
     pub instructions: Option<String>,
     /// The conversation, oldest first.
@@ -108,6 +122,12 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// Returns the key of the conversation in the provider's cache, for a provider that takes a key.
+    pub(crate) fn cache_key(&self, profile: &Profile) -> Option<Value> {
+        let has_key = profile.cache == Cache::Key && !self.cache_key.is_empty();
+        has_key.then(|| self.cache_key.as_str().into())
+    }
+
     /// Returns the format of the reply, when a provider of this kind takes the format in its own field.
     pub(crate) fn schema_field(&self, kind: ProviderKind) -> Option<&OutputFormat> {
         let output = self.output.as_ref().filter(|_| !self.wants_text);
@@ -146,7 +166,7 @@ pub struct OfferedTool {
     /// The purpose of the tool.
     pub description: String,
     /// The JSON schema of the arguments.
-    pub parameters: serde_json::Value,
+    pub parameters: Value,
 }
 
 /// The model's reply.
@@ -162,6 +182,15 @@ pub struct ModelReply {
     pub is_cut: bool,
     /// The tokens of the call.
     pub usage: Usage,
+}
+
+impl ModelReply {
+    /// Returns the length of everything that the model wrote.
+    pub(crate) fn bytes(&self) -> usize {
+        let calls = self.tool_calls.iter();
+        let calls = calls.map(|call| call.tool_name.len() + call.arguments.as_str().len());
+        self.text.len() + self.reasoning.len() + calls.sum::<usize>()
+    }
 }
 
 /// Returns the provider and model of a call, as in `signed_by` of tool calls with signatures.

@@ -99,6 +99,15 @@ pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &s
     format!("{conversation_id}/{message_id}/{execution_id}")
 }
 
+/// Returns the key under which a provider caches the beginnings of a conversation's requests. The provider learns neither
+/// the tenant nor the conversation from the key.
+pub fn cache_key(tenant_id: &str, conversation_id: &str) -> String {
+    format!(
+        "everturn-{}",
+        hash(&["cache", tenant_id, conversation_id], 32)
+    )
+}
+
 /// Returns the hash that binds an approval to the call on a person's screen: the tool's name, the input in its
 /// canonical form ([`Json::canonical`]), and the tool's definition at that time ([`tool_definition_hash`]). The hash is
 /// the first 32 hex digits of the SHA-256 of `approval` and these three values, each value ended by a NUL.

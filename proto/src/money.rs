@@ -25,6 +25,7 @@ impl Usage {
             cached_tokens: state.cached_tokens,
             cache_write_tokens: state.cache_write_tokens,
             reasoning_tokens: state.reasoning_tokens,
+            estimated: state.is_estimated,
         }
     }
 
@@ -39,6 +40,7 @@ impl Usage {
                 .cache_write_tokens
                 .saturating_add(other.cache_write_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            estimated: self.estimated || other.estimated,
         }
     }
 
@@ -97,6 +99,7 @@ mod tests {
             cache_write_tokens: 100,
             output_tokens: 50,
             reasoning_tokens: 20,
+            estimated: false,
         };
         let expected = 300 * 1250 + 600 * 125 + 100 * 1500 + 30 * 10_000 + 20 * 12_000;
         assert_eq!(prices.nano_usd(&usage), expected);

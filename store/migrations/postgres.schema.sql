@@ -56,7 +56,10 @@ CREATE TABLE public.agent_executions (
     reserved_nano bigint DEFAULT 0 NOT NULL,
     model_chain jsonb,
     reserved_model text,
-    settled_generation bigint DEFAULT 0 NOT NULL
+    settled_generation bigint DEFAULT 0 NOT NULL,
+    cut_calls bigint DEFAULT 0 NOT NULL,
+    cut_tokens bigint DEFAULT 0 NOT NULL,
+    cut_nano bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -180,7 +183,11 @@ CREATE TABLE public.conversations (
     spent_cached bigint DEFAULT 0 NOT NULL,
     spent_cache_write bigint DEFAULT 0 NOT NULL,
     spent_reasoning bigint DEFAULT 0 NOT NULL,
-    spent_nano bigint
+    spent_nano bigint,
+    spent_estimated bigint DEFAULT 0 NOT NULL,
+    spent_cut_calls bigint DEFAULT 0 NOT NULL,
+    spent_cut_tokens bigint DEFAULT 0 NOT NULL,
+    spent_cut_nano bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -288,6 +295,10 @@ CREATE VIEW public.conversations_at_work AS
     conversations.spent_cache_write,
     conversations.spent_reasoning,
     conversations.spent_nano,
+    conversations.spent_estimated,
+    conversations.spent_cut_calls,
+    conversations.spent_cut_tokens,
+    conversations.spent_cut_nano,
     (( SELECT e.id
            FROM public.agent_executions e
           WHERE ((e.conversation_id = conversations.id) AND (e.status = 'running'::text))
@@ -325,7 +336,8 @@ CREATE TABLE public.execution_checkpoints (
     cached_tokens bigint DEFAULT 0 NOT NULL,
     cache_write_tokens bigint DEFAULT 0 NOT NULL,
     reasoning_tokens bigint DEFAULT 0 NOT NULL,
-    cost_nano bigint
+    cost_nano bigint,
+    estimated_calls bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.owner_refusals (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -405,7 +417,8 @@ CREATE TABLE public.usage_days (
     cost_nano bigint NOT NULL,
     cut_calls bigint NOT NULL,
     cut_tokens bigint NOT NULL,
-    cut_nano bigint NOT NULL
+    cut_nano bigint NOT NULL,
+    estimated_calls bigint NOT NULL
 );
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",

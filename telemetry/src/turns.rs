@@ -62,12 +62,22 @@ const FIRST_DELTA_SECONDS: Metric = Metric::histogram(
 );
 const MODEL_TOKENS: Metric = Metric::counter(
     "everturn_model_tokens_total",
-    "Tokens of successful calls of models, as counted by the provider.",
+    "Tokens of successful calls of models, as counted by the provider, or estimated for a provider without a count.",
     &["agent", "provider", "model", "direction"],
+);
+const CUT_TOKENS: Metric = Metric::counter(
+    "everturn_model_cut_tokens_total",
+    "The most tokens of calls of models without a reply that the provider probably bills: cut, cancelled or timed out.",
+    &["agent", "provider", "model"],
 );
 const COST: Metric = Metric::amount(
     "everturn_cost_usd_total",
     "Money for successful calls of models in USD, at the prices of the configuration.",
+    &["agent", "model"],
+);
+const CUT_COST: Metric = Metric::amount(
+    "everturn_cut_cost_usd_total",
+    "The most money for calls of models without a reply that the provider probably bills, in USD.",
     &["agent", "model"],
 );
 const TOOLS_ENDED: Metric = Metric::counter(
@@ -110,7 +120,9 @@ pub(crate) const ALL: &[&Metric] = &[
     &MODEL_SECONDS,
     &FIRST_DELTA_SECONDS,
     &MODEL_TOKENS,
+    &CUT_TOKENS,
     &COST,
+    &CUT_COST,
     &TOOLS_ENDED,
     &TOOL_BUSY,
     &TOOL_SECONDS,
@@ -125,6 +137,7 @@ pub fn begin_series() {
         TURNS_BEGUN.add(0, &[&agent]);
         for model in models {
             COST.add_amount(0.0, &[&agent, &model]);
+            CUT_COST.add_amount(0.0, &[&agent, &model]);
         }
     }
 }
@@ -197,13 +210,27 @@ impl Model {
         }
     }
 
+    /// Records the most tokens of a call without a reply for the agent.
+    pub fn cut(&self, agent: &str, tokens: u64) {
+        let agent = names::agent(agent);
+        CUT_TOKENS.add(tokens, &[&agent, &self.provider, &self.name]);
+    }
+
     /// Records the cost of a call for the agent, in nano-USD.
     pub fn cost(&self, agent: &str, nano_usd: u64) {
-        // A call costs far less than 2^53 nano-USD, which are 9 million USD.
-        #[allow(clippy::cast_precision_loss)]
-        let usd = nano_usd as f64 / 1e9;
-        COST.add_amount(usd, &[&names::agent(agent), &self.name]);
+        COST.add_amount(usd(nano_usd), &[&names::agent(agent), &self.name]);
     }
+
+    /// Records the most money for a call without a reply for the agent, in nano-USD.
+    pub fn cut_cost(&self, agent: &str, nano_usd: u64) {
+        CUT_COST.add_amount(usd(nano_usd), &[&names::agent(agent), &self.name]);
+    }
+}
+
+/// Returns nano-USD in USD. A call costs far less than 2^53 nano-USD, which are 9 million USD.
+#[allow(clippy::cast_precision_loss)]
+fn usd(nano_usd: u64) -> f64 {
+    nano_usd as f64 / 1e9
 }
 
 /// Records the number of calls that wait for a provider's limits.

@@ -12,6 +12,15 @@ use crate::frames::KnownFrame;
 /// Longest text of one event, in characters: a line or two of a terminal.
 const MAX_CHARS: usize = 160;
 
+/// Returns the mark before numbers that Everturn has estimated, because a provider counted no tokens.
+pub(crate) fn about_mark(usage: Option<&Value>) -> &'static str {
+    if usage.is_some_and(|usage| usage["estimated"] == true) {
+        "≈ "
+    } else {
+        ""
+    }
+}
+
 /// Returns the line of a persisted event, or `None` for deltas and other frames without a persisted event.
 pub fn line(frame: &Frame) -> Option<String> {
     let sequence = frame.id?;

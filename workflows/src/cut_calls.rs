@@ -52,12 +52,20 @@ mod tests {
         };
         let cut = || reply(FinishReason::ToolCalls, true);
         let mut replies = CutReplies::default();
-        assert_eq!(replies.note(&cut()), None);
-        assert_eq!(replies.note(&cut()), None);
-        assert_eq!(replies.note(&reply(FinishReason::ToolCalls, false)), None);
-        assert_eq!(replies.note(&cut()), None);
-        assert_eq!(replies.note(&reply(FinishReason::Compacted, false)), None);
-        assert_eq!(replies.note(&cut()), None);
+        assert!(replies.note(&cut()).is_none());
+        assert!(replies.note(&cut()).is_none());
+        assert!(
+            replies
+                .note(&reply(FinishReason::ToolCalls, false))
+                .is_none()
+        );
+        assert!(replies.note(&cut()).is_none());
+        assert!(
+            replies
+                .note(&reply(FinishReason::Compacted, false))
+                .is_none()
+        );
+        assert!(replies.note(&cut()).is_none());
         let failure = replies.note(&cut()).unwrap();
         assert_eq!(failure.code, FailureCode::LlmReplyCut);
         assert!(failure.message.contains("`max_output_tokens`"));

@@ -1,6 +1,6 @@
 //! The stages of a call under its time limit: make the request → compact a context that does not fit, or call the model.
 
-use everturn_models::ModelError;
+use everturn_models::{BytesPerToken, ModelError};
 use everturn_proto::words::FailureCode;
 use everturn_store::ModelContext;
 
@@ -16,7 +16,7 @@ use super::{
     pick::Pick,
     reply::{Failed, Reply, Said},
     request::RequestMaker,
-    window::{BytesPerToken, Room, Window, request_bytes, sent},
+    window::{Room, Window, request_bytes, sent},
 };
 use crate::failure as fail;
 
@@ -70,6 +70,7 @@ impl Ask<'_> {
         let has_answered = has_answered(&request.messages, id);
         let sent = sent(&request, &offered);
         let tokens = window.tokens(bytes);
+        request.estimate = window.estimate(agent, bytes);
         match self.call.run(pick, request, tokens, listener).await {
             Ok(reply) => {
                 if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {

@@ -1,7 +1,7 @@
 //! The budget of a model call: the call's possible cost is reserved before the call. In a turn without a budget, the
 //! possible cost is noted after a call without a reply.
 
-use everturn_models::ModelError;
+use everturn_models::{BytesPerToken, ModelError};
 use everturn_proto::{money, turn::AgentDefinition, words::FailureCode};
 use everturn_store::{
     BudgetLimit, CutCall, Estimate, Exhausted, ModelCalls, ModelContext, Reservation,
@@ -13,7 +13,7 @@ use temporalio_common::ActivityError;
 use super::{
     claimed::Claimed,
     pick::Pick,
-    window::{BytesPerToken, Window, message_bytes},
+    window::{Window, message_bytes},
 };
 use crate::{failure as fail, store_call::counted};
 

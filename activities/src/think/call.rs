@@ -39,7 +39,10 @@ impl Call<'_> {
             reply = self.model.complete(request, listener) => reply,
             () = superseded(self.claimed, self.steps, text) => return Err(fail::superseded().into()),
         };
-        if let Err(error) = &reply {
+        // A response in the background keeps its reservation for the next attempt, which reads the response again.
+        if let Err(error) = &reply
+            && listener.response().is_none()
+        {
             self.budget.give_back(error, Some(text)).await;
         }
         reply.map_err(Failed::Model)

@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn only_a_larger_window_helps_against_a_context_that_is_too_long() {
         let agent = agent();
-        let pick = Pick::of(&agent, None, &Circuits::new(Duration::ZERO));
+        let pick = Pick::of(&agent, None, None, &Circuits::new(Duration::ZERO));
         assert_eq!(positions(&pick.after(&FailureCode::LlmUnavailable)), [1, 2]);
         assert_eq!(positions(&pick.after(&FailureCode::LlmContextTooLong)), [2]);
         assert!(pick.leads_on(&FailureCode::LlmContextTooLong));
@@ -337,7 +337,7 @@ mod tests {
             given_up: vec![0],
             ..ChainPosition::default()
         };
-        let pick = Pick::of(&agent, Some(at), &Circuits::new(Duration::ZERO));
+        let pick = Pick::of(&agent, Some(at), None, &Circuits::new(Duration::ZERO));
         assert_eq!(pick.other_model().as_deref(), Some("p/large"));
         assert_eq!(pick.agent.context_window, Some(2000));
         assert_eq!(positions(&pick.after(&FailureCode::LlmUnavailable)), [1]);
@@ -367,7 +367,7 @@ mod tests {
                 failures,
                 ..ChainPosition::default()
             };
-            let pick = Pick::of(&agent, Some(at), &circuits);
+            let pick = Pick::of(&agent, Some(at), None, &circuits);
             match outcome(&pick, chain, &ModelError::new(code, "")) {
                 Outcome::Ends => "ends",
                 Outcome::Again => "again",

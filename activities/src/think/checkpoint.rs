@@ -91,6 +91,7 @@ pub(super) fn answered(
         cached_tokens: usage.cached_tokens,
         cache_write_tokens: usage.cache_write_tokens,
         reasoning_tokens: usage.reasoning_tokens,
+        is_estimated: usage.estimated,
         cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage)),
         started_ms: milliseconds(claimed.started_at),
         ..LlmCompleteState::default()

@@ -1,7 +1,7 @@
 //! A step whose context does not fit: instead of thinking, the model writes a summary, which from then on replaces
 //! older messages. The step is claimed, checkpointed and paid like any other (invariant 5, paid once).
 
-use everturn_models::{ModelClient, ModelError, ModelReply, ModelRequest};
+use everturn_models::{ModelClient, ModelError, ModelReply, ModelRequest, Usage};
 use everturn_proto::{
     Thread,
     limits::MAX_SUMMARY_BYTES,
@@ -12,7 +12,7 @@ use everturn_store::{ContextMessage, model_input::SUMMARIZE};
 use everturn_stream::Part;
 
 use super::{
-    budget::Budget,
+    budget::{Budget, is_refused},
     checkpoint,
     claimed::Claimed,
     pick::Pick,
@@ -77,7 +77,7 @@ impl Compaction<'_> {
         part: &OldPart,
         window: Window,
     ) -> Result<(ModelReply, Option<SentContext>), Failed> {
-        let request = ModelRequest {
+        let mut request = ModelRequest {
             messages: to_summarize(request.messages, part),
             // The call has no name, so its response is not in the background: another attempt may compact other
             // messages, and must not use this summary. A summary that is cut off is written and paid again.
@@ -86,8 +86,11 @@ impl Compaction<'_> {
             wants_text: true,
             ..request
         };
-        let tokens = window.tokens(window::request_bytes(&request));
+        let bytes = window::request_bytes(&request);
+        let tokens = window.tokens(bytes);
+        request.estimate = window.estimate(&pick.agent, bytes);
         self.budget.reserve(pick, tokens).await?;
+        let most = request.estimate.most();
         let sent = window::sent(&request, &[]);
         // The summary has no readers while the model writes it.
         let answered = self
@@ -114,6 +117,12 @@ impl Compaction<'_> {
                 error
             }
         };
+        // The provider probably bills a call that it has not refused.
+        let usage = if is_refused(&error, None) {
+            Usage::default()
+        } else {
+            most
+        };
         let is_last = error.code.is_repeated_once() && self.calls >= fail::UNUSABLE_REPLIES;
         if !error.code.is_about_the_request() && !is_last {
             return Err(Failed::Model(error));
@@ -123,7 +132,11 @@ impl Compaction<'_> {
             %error,
             "older messages are left out without a summary, because the model could not write a summary"
         );
-        Ok((ModelReply::default(), None))
+        let nothing = ModelReply {
+            usage,
+            ..ModelReply::default()
+        };
+        Ok((nothing, None))
     }
 }
 

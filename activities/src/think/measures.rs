@@ -5,9 +5,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use everturn_models::BytesPerToken;
 use lru::LruCache;
-
-use super::window::BytesPerToken;
 
 /// The most agent executions with a known count: more than a worker runs in parallel. Each entry takes about 100 bytes.
 const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();

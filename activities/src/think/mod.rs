@@ -143,7 +143,8 @@ impl Thinker {
     ) -> Result<ThinkResult, ActivityError> {
         failpoint::reach("think.after_claim").await;
         let agent = self.agent(claimed).await?;
-        let pick = &Pick::of(&agent, call.chain.clone(), &self.known.circuits);
+        let (chain, running) = (call.chain.clone(), call.background.as_ref());
+        let pick = &Pick::of(&agent, chain, running, &self.known.circuits);
         let called = self.call_picked(claimed, pick, request, call).await;
         if let Err(error) = &called {
             self.tries(claimed).note(pick, error).await;

@@ -6,7 +6,7 @@ use everturn_proto::{
     turn::{AgentDefinition, Fallback},
     words::FailureCode,
 };
-use everturn_store::ChainPosition;
+use everturn_store::{BackgroundResponse, ChainPosition};
 
 use super::{
     circuits::{Circuits, Trial},
@@ -25,10 +25,13 @@ pub(super) struct Pick<'a> {
 }
 
 impl<'a> Pick<'a> {
-    /// Picks the model at the step's stored position in the chain, or otherwise the first model with a closed circuit.
+    /// Picks the model that makes a response for the step in the background, then the model at the step's stored position
+    /// in the chain, or otherwise the first model with a closed circuit. A response is paid, whatever this worker knows of
+    /// circuits.
     pub(super) fn of(
         own: &'a AgentDefinition,
         noted: Option<ChainPosition>,
+        running: Option<&BackgroundResponse>,
         circuits: &Circuits,
     ) -> Self {
         let mut pick = Self {
@@ -40,7 +43,9 @@ impl<'a> Pick<'a> {
         if own.fallback.is_none() {
             return pick;
         }
-        if pick.at == ChainPosition::default()
+        if let Some(position) = running.and_then(|response| pick.position_of(response)) {
+            pick.at.position = position;
+        } else if pick.at == ChainPosition::default()
             && let Some((position, trial)) = circuits.choose(&pick.left(None))
         {
             pick.at.position = position;
@@ -50,6 +55,15 @@ impl<'a> Pick<'a> {
             pick.agent = Cow::Owned(agent);
         }
         pick
+    }
+
+    /// Returns the position of the model that makes a response.
+    fn position_of(&self, response: &BackgroundResponse) -> Option<u32> {
+        let is_of =
+            |name: &ModelName| name.provider == response.provider && name.model == response.model;
+        let mut models = self.left(None).into_iter();
+        let found = models.find(|(_, name)| is_of(name));
+        found.map(|(position, _)| position)
     }
 
     /// Returns the name of the model, unless it is the agent's first model.
@@ -113,4 +127,47 @@ pub(super) fn is_at_once(chain: &Fallback, code: &FailureCode) -> bool {
         .at_once_on
         .iter()
         .any(|listed| listed == code.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use everturn_proto::turn::FallbackModel;
+
+    use super::*;
+
+    #[test]
+    fn a_response_in_the_background_is_read_by_its_model() {
+        let model = |model: &str| FallbackModel {
+            provider: "p".to_owned(),
+            model: model.to_owned(),
+            ..FallbackModel::default()
+        };
+        let agent = AgentDefinition {
+            provider: "p".to_owned(),
+            model: Some("own".to_owned()),
+            fallback: Some(Fallback {
+                models: vec![model("second"), model("third")],
+                ..Fallback::default()
+            }),
+            ..AgentDefinition::default()
+        };
+        let response = |model: &str| BackgroundResponse {
+            provider: "p".to_owned(),
+            model: model.to_owned(),
+            id: "resp_1".to_owned(),
+        };
+        let circuits = Circuits::new(Duration::from_mins(1));
+        let position = |model: Option<&str>| {
+            let running = model.map(response);
+            let pick = Pick::of(&agent, None, running.as_ref(), &circuits);
+            pick.at.position
+        };
+        assert_eq!(position(Some("third")), 2);
+        circuits.open(&ModelName::of(&agent));
+        assert_eq!(position(None), 1);
+        assert_eq!(position(Some("own")), 0);
+        assert_eq!(position(Some("gone")), 1);
+    }
 }

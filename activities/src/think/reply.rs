@@ -14,7 +14,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// Returns the tokens of the call, by the provider's count; 0 without a count.
+    /// Returns the tokens of the call, by the provider's count or the estimate.
     pub(super) fn tokens(&self) -> u64 {
         let (read, written) = match self {
             Self::Said(said) => {

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use everturn_models::{Caller, ModelRequest, OfferedTool, OutputFormat, Parameters};
 use everturn_proto::{
+    ids,
     turn::AgentDefinition,
     words::{FailureCode, MessageRole, ToolKind},
 };
@@ -56,6 +57,7 @@ impl RequestMaker<'_> {
                 ..self.caller.clone()
             },
             prices: agent.prices,
+            cache_key: ids::cache_key(&self.caller.tenant_id, &self.caller.conversation_id),
             files: self.files.read(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,

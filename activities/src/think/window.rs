@@ -2,9 +2,8 @@
 //!
 //! Sizes are counted in bytes and converted into tokens by the provider's last count. No I/O is here.
 
-use everturn_models::{ModelRequest, Usage, estimated_bytes, named_by};
+use everturn_models::{BytesPerToken, ModelRequest, TokenEstimate, estimated_bytes, named_by};
 use everturn_proto::{
-    money::ASSUMED_BYTES_PER_TOKEN,
     turn::{AgentDefinition, CompactedContext, SentContext, SentTool, ToolCall},
     words::MessageRole,
 };
@@ -29,41 +28,6 @@ const KEEP_OF_REFUSED_PERCENT: usize = 25;
 const KEEP_OF_READ_FROM: usize = 70;
 /// The estimated bytes of a message beside its texts: names of fields, brackets.
 const MESSAGE_BYTES: usize = 32;
-
-/// The number of bytes per token. Providers count the tokens of each request, and the next request is much like it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BytesPerToken {
-    bytes: u64,
-    tokens: u64,
-}
-
-impl Default for BytesPerToken {
-    fn default() -> Self {
-        Self {
-            bytes: ASSUMED_BYTES_PER_TOKEN,
-            tokens: 1,
-        }
-    }
-}
-
-impl BytesPerToken {
-    /// Returns the ratio by a provider's count; `None` without a count, or when the count is impossible for this
-    /// request.
-    pub(super) fn measured(sent_bytes: usize, usage: Usage) -> Option<Self> {
-        let (bytes, tokens) = (sent_bytes as u64, u64::from(usage.input_tokens));
-        // A token has about 1 byte in the worst text, and at most 16 in the best.
-        (tokens > 0 && bytes >= tokens / 2 && bytes <= tokens * 16)
-            .then_some(Self { bytes, tokens })
-    }
-
-    fn tokens(self, bytes: usize) -> u64 {
-        bytes as u64 * self.tokens / self.bytes
-    }
-
-    fn bytes(self, tokens: u64) -> usize {
-        usize::try_from(tokens * self.bytes / self.tokens).unwrap_or(usize::MAX)
-    }
-}
 
 /// The context window of an agent's model.
 #[derive(Debug, Clone, Copy)]
@@ -112,6 +76,15 @@ impl Window {
     /// Returns the estimated tokens of a request of `bytes` bytes.
     pub(super) fn tokens(self, bytes: usize) -> u64 {
         self.measure.tokens(bytes)
+    }
+
+    /// Returns the estimated tokens of a call of the agent's model with a request of `bytes` bytes.
+    pub(super) fn estimate(self, agent: &AgentDefinition, bytes: usize) -> TokenEstimate {
+        TokenEstimate {
+            input: u32::try_from(self.tokens(bytes)).unwrap_or(u32::MAX),
+            longest_answer: agent.longest_answer(),
+            measure: self.measure,
+        }
     }
 
     /// True when a request of `bytes` bytes leaves too little room.
@@ -257,6 +230,7 @@ pub(super) fn sent(request: &ModelRequest, offered: &[ToolSpec]) -> SentContext 
 
 #[cfg(test)]
 mod tests {
+    use everturn_models::Usage;
     use everturn_proto::Json;
 
     use super::*;
@@ -291,29 +265,19 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_counted_as_the_provider_counts() {
-        let usage = |input_tokens| Usage {
-            input_tokens,
+    fn a_window_is_measured_by_the_providers_count() {
+        let usage = Usage {
+            input_tokens: 250,
             ..Usage::default()
         };
-        assert_eq!(BytesPerToken::measured(1000, usage(0)), None);
-        assert_eq!(
-            BytesPerToken::measured(1000, usage(10)),
-            None,
-            "not of this request"
-        );
-        assert_eq!(
-            BytesPerToken::measured(100, usage(1000)),
-            None,
-            "a server that adds up wrong"
-        );
-        let measured = BytesPerToken::measured(1000, usage(250)).unwrap();
-        assert_eq!((measured.tokens(4000), measured.bytes(1000)), (1000, 4000));
+        let measured = BytesPerToken::measured(1000, usage).unwrap();
         let window = Window {
             measure: measured,
             ..window(1000)
         };
         assert!(!window.is_full(3200) && window.is_full(3204));
+        let estimate = window.estimate(&AgentDefinition::default(), 3204);
+        assert_eq!((estimate.input, estimate.measure), (801, measured));
     }
 
     #[test]

@@ -76,6 +76,8 @@ struct Seen {
     /// True for a request that extends the previous request.
     goes_on: Vec<bool>,
     last: Vec<Value>,
+    /// The tokens of the last request.
+    last_tokens: usize,
     /// Number of the last step in the latest context.
     steps: usize,
     largest_tokens: usize,
@@ -153,6 +155,7 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
     samples.add("slowest_steps_ms", slowest);
     let slowdown = slowest / first;
     samples.add("slowdown", slowdown);
+    add_usage(&world.stack.events(&conversation).await, samples);
     let events = world.client.last_sequence(&conversation).await.unwrap() as usize;
     // A message, three events per step, the answer and the end.
     let expected = 3 * steps + 3 + seen.summaries;
@@ -186,6 +189,18 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
             format!("only {hits} of {IN_A_ROW} requests begin with the one before"),
         ),
     ]
+}
+
+/// Adds the tokens of the turn, and the tokens that the provider read from its cache.
+fn add_usage(events: &[Value], samples: &mut Samples) {
+    let ends = events::data(events, "complete");
+    let usage = ends.first().map(|end| &end["usage"]);
+    let count = |key: &str| usage.and_then(|usage| usage[key].as_u64());
+    let [input, cached] = ["input_tokens", "cached_tokens"].map(count);
+    let (input, cached) = (input.unwrap_or_default(), cached.unwrap_or_default());
+    samples.add("input_tokens", float(input));
+    samples.add("cached_tokens", float(cached));
+    samples.add("cached_percent", float(cached * 100) / float(input.max(1)));
 }
 
 /// Runs the turn with many calls per step.
@@ -313,7 +328,7 @@ impl Script {
             return Reply::text("Warm.");
         }
         let mut seen = self.seen.lock().unwrap();
-        let tokens = seen.note(request);
+        let (tokens, cached) = seen.note(request);
         let is_summary = user.contains("Write a summary");
         seen.summaries += usize::from(is_summary);
         let asked = if user == WIDE {
@@ -336,20 +351,23 @@ impl Script {
         reply.taking(CallUsage {
             input_tokens: tokens as u64,
             output_tokens: 20,
+            cached_tokens: cached as u64,
             ..CallUsage::default()
         })
     }
 }
 
 impl Seen {
-    /// Records a request, and returns the request's tokens.
-    fn note(&mut self, request: &Request) -> usize {
+    /// Records a request. Returns the request's tokens, and the tokens that a provider reads from its cache: the previous
+    /// request, if the request extends it.
+    fn note(&mut self, request: &Request) -> (usize, usize) {
         let messages = request.body["messages"]
             .as_array()
             .cloned()
             .unwrap_or_default();
+        let goes_on = messages.starts_with(&self.last);
         if !self.last.is_empty() {
-            self.goes_on.push(messages.starts_with(&self.last));
+            self.goes_on.push(goes_on);
         }
         let is_task = |message: &Value| {
             let tasks = [SEQUENTIAL, WIDE, KILLED];
@@ -364,7 +382,8 @@ impl Seen {
         self.last = messages;
         let tokens = request.body.to_string().len() / BYTES_PER_TOKEN;
         self.largest_tokens = self.largest_tokens.max(tokens);
-        tokens
+        let last = std::mem::replace(&mut self.last_tokens, tokens);
+        (tokens, if goes_on { last } else { 0 })
     }
 
     /// Returns the minimum number of extending requests among `IN_A_ROW` consecutive requests.

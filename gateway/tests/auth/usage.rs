@@ -13,7 +13,7 @@ async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
         let model = format!("of/{tenant}");
         for day in ["2026-11-01", "2026-11-02", "2026-11-03"] {
             gateway.store.run(
-                "INSERT INTO usage_days VALUES ($1, $2, $3, 'default', 0, 1, 0, 0, 0, 0, 0, 1500000, 0, 0, 0)",
+                "INSERT INTO usage_days VALUES ($1, $2, $3, 'default', 0, 1, 0, 0, 0, 0, 0, 1500000, 0, 0, 0, 0)",
                 &[tenant, day, &model],
             );
         }

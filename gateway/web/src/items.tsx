@@ -18,7 +18,7 @@ import { Files, filesOf } from "./files";
 import { CopyButton } from "./copy";
 import { useKept } from "./kept";
 import { Markdown } from "./markdown";
-import { money } from "./money";
+import { aboutMark, money } from "./money";
 import { NoteLine } from "./notes";
 import { ResultCard } from "./output";
 import { callsOf, isSameRow, type Row, type Rows, rowsWithin, textsBelow } from "./rows";
@@ -193,11 +193,12 @@ function Plan({ plan }: { plan: WorkPlan }) {
 
 /** How a turn or a sub-agent ended, and what it took. */
 function EndLine({ end }: { end: End }) {
+  const about = aboutMark(end.usage);
   const parts = [
     end.outcome === "cancelled" ? texts.cancelled : "",
     end.steps === undefined ? "" : texts.steps(end.steps),
-    tokensOf(end) === 0 ? "" : texts.tokens(tokensOf(end)),
-    end.costUsd === undefined ? "" : money(Number(end.costUsd)),
+    tokensOf(end) === 0 ? "" : about + texts.tokens(tokensOf(end)),
+    end.costUsd === undefined ? "" : about + money(Number(end.costUsd)),
   ];
   const took = parts.filter((part) => part !== "").join(" · ");
   if (end.outcome !== "error") return <p class={`item end ${end.outcome}`} data-item={end.id}>{visible(took)}</p>;

@@ -7,3 +7,9 @@ export function money(usd: number): string {
   if (usd < 0.001) return "< $0.001";
   return `$${usd.toFixed(usd < 0.1 ? 3 : 2)}`;
 }
+
+/** The mark before numbers that Everturn has estimated, because a provider counted no tokens. */
+export function aboutMark(usage: unknown): string {
+  const isEstimated = typeof usage === "object" && usage !== null && (usage as { estimated?: unknown }).estimated === true;
+  return isEstimated ? "≈ " : "";
+}

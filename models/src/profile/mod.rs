@@ -104,10 +104,9 @@ impl Profile {
             dialect: Dialect::OpenAi,
             cache: match kind {
                 ProviderKind::Anthropic => Cache::Marks,
-                ProviderKind::OpenAi
-                | ProviderKind::Azure
-                | ProviderKind::OpenAiResponses
-                | ProviderKind::Gemini => Cache::Own,
+                ProviderKind::OpenAiResponses => Cache::Key,
+                // Most servers of chat completions do not know the key, and some refuse unknown fields.
+                ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::Gemini => Cache::Own,
             },
         }
     }

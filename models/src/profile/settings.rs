@@ -77,7 +77,12 @@ impl ProfileField {
             | Self::StreamOptions
             | Self::MaxTokens
             | Self::Dialect => &[ProviderKind::OpenAi, ProviderKind::Azure],
-            Self::Cache => &[ProviderKind::Anthropic],
+            Self::Cache => &[
+                ProviderKind::OpenAi,
+                ProviderKind::OpenAiResponses,
+                ProviderKind::Azure,
+                ProviderKind::Anthropic,
+            ],
         }
     }
 

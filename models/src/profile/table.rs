@@ -3,7 +3,7 @@
 
 use super::{
     settings::ProfileSettings,
-    values::{CallIds, Dialect, MaxTokens, Roles, Thoughts},
+    values::{Cache, CallIds, Dialect, MaxTokens, Roles, Thoughts},
 };
 use crate::kind::ProviderKind;
 
@@ -32,6 +32,7 @@ pub(super) const ROWS: &[Row] = &[
             roles: Some(Roles::Any),
             think_tags: Some(false),
             thoughts: Some(Thoughts::None),
+            cache: Some(Cache::Key),
             ..NONE
         },
     },
@@ -43,6 +44,7 @@ pub(super) const ROWS: &[Row] = &[
             roles: Some(Roles::Any),
             think_tags: Some(false),
             thoughts: Some(Thoughts::None),
+            cache: Some(Cache::Key),
             ..NONE
         },
     },

@@ -68,6 +68,9 @@ pub enum Cache {
     Own,
     /// Marks at the ends of what stays (Anthropic).
     Marks,
+    /// A key of the conversation, which leads the requests of the conversation to the server with their beginning
+    /// (OpenAI).
+    Key,
 }
 
 impl CallIds {

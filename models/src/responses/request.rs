@@ -38,6 +38,9 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
         "stream": true,
         "store": mode.is_background,
     });
+    if let Some(key) = request.cache_key(profile) {
+        body["prompt_cache_key"] = key;
+    }
     if mode.is_background {
         body["background"] = json!(true);
     }

@@ -16,6 +16,7 @@ CREATE TABLE agent_definitions (
 -- one run). granted_epoch: the largest epoch that the store has given to a run.
 -- id: determined by the tenant and by the conversation's name in the tenant.
 -- spent_*: the sums over the LLM calls of ended turns, with their sub-agents. spent_nano is NULL while no model had a price.
+-- spent_estimated: the replies whose tokens are estimated. spent_cut_*: the calls without a reply, as in agent_executions.
 CREATE TABLE conversations (
     id TEXT NOT NULL PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -36,7 +37,11 @@ CREATE TABLE conversations (
     spent_reasoning INTEGER NOT NULL DEFAULT 0,
     spent_nano INTEGER,
     model TEXT NOT NULL DEFAULT '',
-    metadata TEXT NOT NULL DEFAULT '{}'
+    metadata TEXT NOT NULL DEFAULT '{}',
+    spent_estimated INTEGER NOT NULL DEFAULT 0,
+    spent_cut_calls INTEGER NOT NULL DEFAULT 0,
+    spent_cut_tokens INTEGER NOT NULL DEFAULT 0,
+    spent_cut_nano INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
@@ -94,6 +99,7 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- `provider/model`, where another model than the agent's is called.
 -- settled_generation: the newest generation whose call needs no count any more: not made, refused, or noted as cut. A call of a
 -- turn without a budget is cut when the call has a newer generation and no reply.
+-- cut_calls, cut_tokens, cut_nano: the calls without a reply that the provider probably bills, and the most that they took.
 -- model_chain: JSON of the fallback of the step that was called last: the step, the rank of the model that is called next, the
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
 -- error_code, error_message: the code and the beginning of the message of the event `error`.
@@ -125,6 +131,9 @@ CREATE TABLE agent_executions (
     model_chain TEXT,
     reserved_model TEXT,
     settled_generation INTEGER NOT NULL DEFAULT 0,
+    cut_calls INTEGER NOT NULL DEFAULT 0,
+    cut_tokens INTEGER NOT NULL DEFAULT 0,
+    cut_nano INTEGER NOT NULL DEFAULT 0,
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
 ) STRICT;
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
@@ -164,7 +173,7 @@ CREATE TABLE agent_execution_events (
 ) STRICT;
 
 -- generation, the token counts and the cost repeat facts of execution_state, so that no query looks into the JSON. cost_nano is NULL
--- where the model has no price.
+-- where the model has no price. estimated_calls: 1 when the provider counted no tokens and Everturn estimated them, otherwise 0.
 CREATE TABLE execution_checkpoints (
     id TEXT NOT NULL PRIMARY KEY,
     conversation_id TEXT NOT NULL,
@@ -182,6 +191,7 @@ CREATE TABLE execution_checkpoints (
     cache_write_tokens INTEGER NOT NULL DEFAULT 0,
     reasoning_tokens INTEGER NOT NULL DEFAULT 0,
     cost_nano INTEGER,
+    estimated_calls INTEGER NOT NULL DEFAULT 0,
     UNIQUE (agent_execution_id, step_number, checkpoint_type, execution_id),
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
 ) STRICT;
@@ -379,6 +389,7 @@ CREATE TABLE usage_days (
     cut_calls INTEGER NOT NULL,
     cut_tokens INTEGER NOT NULL,
     cut_nano INTEGER NOT NULL,
+    estimated_calls INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, day, model, agent, slot)
 ) STRICT;
 

@@ -8,6 +8,7 @@
 SELECT
     e.id, e.message_id, e.agent, e.status, e.depth, e.parent_execution_id, e.root_execution_id, e.steps, e.error_code,
     e.started_at, e.finished_at, t.execution_id, t.call_id, t.tool_name, t.tool_input,
+    e.cut_calls AS spent_cut_calls, e.cut_tokens AS spent_cut_tokens, e.cut_nano AS spent_cut_nano,
     s.*
 FROM agent_executions e
 LEFT JOIN tool_execution_records t
@@ -19,6 +20,7 @@ CROSS JOIN LATERAL (
         CAST(COALESCE(SUM(k.cached_tokens), 0) AS BIGINT) AS spent_cached,
         CAST(COALESCE(SUM(k.cache_write_tokens), 0) AS BIGINT) AS spent_cache_write,
         CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) AS spent_reasoning,
+        CAST(COALESCE(SUM(k.estimated_calls), 0) AS BIGINT) AS spent_estimated,
         CAST(SUM(k.cost_nano) AS BIGINT) AS spent_nano
     FROM execution_checkpoints k
     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete'

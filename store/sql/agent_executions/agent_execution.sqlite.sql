@@ -8,6 +8,7 @@
 SELECT
     e.id, e.message_id, e.agent, e.status, e.depth, e.parent_execution_id, e.root_execution_id, e.steps, e.error_code,
     e.started_at, e.finished_at, t.execution_id, t.call_id, t.tool_name, t.tool_input,
+    e.cut_calls AS spent_cut_calls, e.cut_tokens AS spent_cut_tokens, e.cut_nano AS spent_cut_nano,
     -- In SQLite, a join cannot refer to `e`.
     (SELECT CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) FROM execution_checkpoints k
      WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_input,
@@ -19,6 +20,8 @@ SELECT
      WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_cache_write,
     (SELECT CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) FROM execution_checkpoints k
      WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_reasoning,
+    (SELECT CAST(COALESCE(SUM(k.estimated_calls), 0) AS BIGINT) FROM execution_checkpoints k
+     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_estimated,
     (SELECT SUM(k.cost_nano) FROM execution_checkpoints k
      WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_nano
 FROM agent_executions e

@@ -10,7 +10,9 @@
 SELECT
     k.step_number AS step, k.generation, k.execution_state ->> 'model' AS model, k.created_at AS stored_at,
     k.input_tokens AS spent_input, k.output_tokens AS spent_output, k.cached_tokens AS spent_cached,
-    k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano
+    k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano,
+    k.estimated_calls AS spent_estimated, CAST(0 AS BIGINT) AS spent_cut_calls, CAST(0 AS BIGINT) AS spent_cut_tokens,
+    CAST(0 AS BIGINT) AS spent_cut_nano
 FROM execution_checkpoints k
 WHERE k.conversation_id = :conversation_id
     AND EXISTS (

@@ -13,6 +13,10 @@
 -- :spent_cache_write bigint
 -- :spent_reasoning bigint
 -- :spent_nano bigint?
+-- :spent_estimated bigint
+-- :spent_cut_calls bigint
+-- :spent_cut_tokens bigint
+-- :spent_cut_nano bigint
 -- :read_sequence bigint
 -- :read_log_id text
 -- :run_epoch bigint
@@ -22,6 +26,8 @@ SET last_sequence = :last_sequence, message_count = message_count + :new_message
     spent_input = spent_input + :spent_input, spent_output = spent_output + :spent_output,
     spent_cached = spent_cached + :spent_cached, spent_cache_write = spent_cache_write + :spent_cache_write,
     spent_reasoning = spent_reasoning + :spent_reasoning,
-    spent_nano = COALESCE(spent_nano + :spent_nano, spent_nano, :spent_nano)
+    spent_nano = COALESCE(spent_nano + :spent_nano, spent_nano, :spent_nano),
+    spent_estimated = spent_estimated + :spent_estimated, spent_cut_calls = spent_cut_calls + :spent_cut_calls,
+    spent_cut_tokens = spent_cut_tokens + :spent_cut_tokens, spent_cut_nano = spent_cut_nano + :spent_cut_nano
 WHERE id = :conversation_id AND last_sequence = :read_sequence AND log_id = :read_log_id AND run_epoch <= :run_epoch
 RETURNING id

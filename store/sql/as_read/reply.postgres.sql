@@ -14,7 +14,7 @@
 -- :step bigint
 -- :type_llm_complete text
 -- :is_end boolean
-SELECT c.log_id, c.last_sequence, e.steps, e.agent, k.execution_state, t.*, FALSE AS has_open_call
+SELECT c.log_id, c.last_sequence, e.steps, e.agent, k.execution_state, t.*, cut.*, FALSE AS has_open_call
 FROM (
     SELECT id, log_id, last_sequence
     FROM conversations
@@ -38,6 +38,7 @@ CROSS JOIN LATERAL (
         CAST(COALESCE(SUM(k.cached_tokens), 0) AS BIGINT) AS spent_cached,
         CAST(COALESCE(SUM(k.cache_write_tokens), 0) AS BIGINT) AS spent_cache_write,
         CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) AS spent_reasoning,
+        CAST(COALESCE(SUM(k.estimated_calls), 0) AS BIGINT) AS spent_estimated,
         CAST(SUM(k.cost_nano) AS BIGINT) AS spent_nano
     FROM execution_checkpoints k
     WHERE k.checkpoint_type = :type_llm_complete
@@ -46,6 +47,14 @@ CROSS JOIN LATERAL (
             SELECT id FROM agent_executions WHERE :is_end AND root_execution_id = :agent_execution_id
         ))
 ) AS t
+CROSS JOIN (
+    SELECT
+        CAST(COALESCE(SUM(cut_calls), 0) AS BIGINT) AS spent_cut_calls,
+        CAST(COALESCE(SUM(cut_tokens), 0) AS BIGINT) AS spent_cut_tokens,
+        CAST(COALESCE(SUM(cut_nano), 0) AS BIGINT) AS spent_cut_nano
+    FROM agent_executions
+    WHERE :is_end AND root_execution_id = :agent_execution_id
+) AS cut
 WHERE NOT EXISTS (SELECT 1 FROM agent_execution_events WHERE id = :first_event_id)
     AND NOT (:is_end AND EXISTS (
         SELECT 1 FROM tool_execution_records o

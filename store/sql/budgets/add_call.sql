@@ -12,13 +12,14 @@
 -- :cache_write_tokens bigint
 -- :reasoning_tokens bigint
 -- :cost_nano bigint
+-- :estimated_calls bigint
 INSERT INTO usage_days (
     tenant_id, day, model, agent, slot, calls, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-    reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano
+    reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano, estimated_calls
 )
 SELECT
     c.tenant_id, :day, :model, e.agent, :slot, 1, :input_tokens, :output_tokens, :cached_tokens, :cache_write_tokens,
-    :reasoning_tokens, :cost_nano, 0, 0, 0
+    :reasoning_tokens, :cost_nano, 0, 0, 0, :estimated_calls
 FROM conversations c
 JOIN agent_executions e ON e.id = :agent_execution_id
 WHERE c.id = :conversation_id
@@ -32,4 +33,5 @@ SET calls = usage_days.calls + excluded.calls,
     cost_nano = usage_days.cost_nano + excluded.cost_nano,
     cut_calls = usage_days.cut_calls + excluded.cut_calls,
     cut_tokens = usage_days.cut_tokens + excluded.cut_tokens,
-    cut_nano = usage_days.cut_nano + excluded.cut_nano
+    cut_nano = usage_days.cut_nano + excluded.cut_nano,
+    estimated_calls = usage_days.estimated_calls + excluded.estimated_calls

@@ -10,9 +10,9 @@
 -- :cut_nano bigint
 INSERT INTO usage_days (
     tenant_id, day, model, agent, slot, calls, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-    reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano
+    reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano, estimated_calls
 )
-SELECT c.tenant_id, :day, :model, e.agent, :slot, 0, 0, 0, 0, 0, 0, 0, 1, :cut_tokens, :cut_nano
+SELECT c.tenant_id, :day, :model, e.agent, :slot, 0, 0, 0, 0, 0, 0, 0, 1, :cut_tokens, :cut_nano, 0
 FROM conversations c
 JOIN agent_executions e ON e.id = :agent_execution_id
 WHERE c.id = :conversation_id
@@ -26,4 +26,5 @@ SET calls = usage_days.calls + excluded.calls,
     cost_nano = usage_days.cost_nano + excluded.cost_nano,
     cut_calls = usage_days.cut_calls + excluded.cut_calls,
     cut_tokens = usage_days.cut_tokens + excluded.cut_tokens,
-    cut_nano = usage_days.cut_nano + excluded.cut_nano
+    cut_nano = usage_days.cut_nano + excluded.cut_nano,
+    estimated_calls = usage_days.estimated_calls + excluded.estimated_calls

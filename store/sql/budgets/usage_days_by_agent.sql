@@ -19,7 +19,8 @@ SELECT
     CAST(SUM(cost_nano) AS BIGINT) AS cost_nano,
     CAST(SUM(cut_calls) AS BIGINT) AS cut_calls,
     CAST(SUM(cut_tokens) AS BIGINT) AS cut_tokens,
-    CAST(SUM(cut_nano) AS BIGINT) AS cut_nano
+    CAST(SUM(cut_nano) AS BIGINT) AS cut_nano,
+    CAST(SUM(estimated_calls) AS BIGINT) AS estimated_calls
 FROM usage_days
 WHERE tenant_id = :tenant_id AND day >= :first_day AND day <= :last_day
     AND (day, agent) > (:after_day, :after_name)

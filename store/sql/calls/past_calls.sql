@@ -13,7 +13,9 @@ SELECT
     k.execution_state ->> 'model' AS model, COALESCE(k.execution_state ->> 'finish', '') AS finish,
     k.execution_state ->> 'started_ms' AS started_ms, k.execution_state -> 'sent' AS sent,
     k.input_tokens AS spent_input, k.output_tokens AS spent_output, k.cached_tokens AS spent_cached,
-    k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano
+    k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano,
+    k.estimated_calls AS spent_estimated, CAST(0 AS BIGINT) AS spent_cut_calls, CAST(0 AS BIGINT) AS spent_cut_tokens,
+    CAST(0 AS BIGINT) AS spent_cut_nano
 FROM execution_checkpoints k
 WHERE k.conversation_id = :conversation_id
     AND EXISTS (

@@ -21,6 +21,7 @@
 -- :cache_write_tokens bigint
 -- :reasoning_tokens bigint
 -- :cost_nano bigint?
+-- :estimated_calls bigint
 -- :call_ids text[]  The ids of the reply's calls.
 -- :day text  The current day in UTC.
 -- :model text  `provider/model`.
@@ -31,12 +32,12 @@ WITH reply AS (
     INSERT INTO execution_checkpoints (
         id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, generation,
         input_tokens, output_tokens, created_at, execution_state, cached_tokens, cache_write_tokens, reasoning_tokens,
-        cost_nano
+        cost_nano, estimated_calls
     )
     SELECT
         :checkpoint_id, :conversation_id, :message_id, :agent_execution_id, :checkpoint_type, :execution_id, :step,
         :generation, :input_tokens, :output_tokens, :now, :execution_state, :cached_tokens, :cache_write_tokens,
-        :reasoning_tokens, :cost_nano
+        :reasoning_tokens, :cost_nano, :estimated_calls
     WHERE NOT EXISTS (
         SELECT 1 FROM tool_execution_records
         WHERE conversation_id = :conversation_id AND call_id IN (:call_ids)
@@ -73,11 +74,11 @@ freed AS (
 day AS (
     INSERT INTO usage_days (
         tenant_id, day, model, agent, slot, calls, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-        reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano
+        reasoning_tokens, cost_nano, cut_calls, cut_tokens, cut_nano, estimated_calls
     )
     SELECT
         c.tenant_id, :day, :model, e.agent, :slot, 1, :input_tokens, :output_tokens, :cached_tokens,
-        :cache_write_tokens, :reasoning_tokens, COALESCE(:cost_nano, 0), 0, 0, 0
+        :cache_write_tokens, :reasoning_tokens, COALESCE(:cost_nano, 0), 0, 0, 0, :estimated_calls
     FROM reply
     JOIN conversations c ON c.id = reply.conversation_id
     JOIN agent_executions e ON e.id = :agent_execution_id
@@ -92,6 +93,7 @@ day AS (
         cost_nano = usage_days.cost_nano + excluded.cost_nano,
         cut_calls = usage_days.cut_calls + excluded.cut_calls,
         cut_tokens = usage_days.cut_tokens + excluded.cut_tokens,
-        cut_nano = usage_days.cut_nano + excluded.cut_nano
+        cut_nano = usage_days.cut_nano + excluded.cut_nano,
+        estimated_calls = usage_days.estimated_calls + excluded.estimated_calls
 )
 SELECT COUNT(*) FROM reply

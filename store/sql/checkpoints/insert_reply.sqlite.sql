@@ -18,16 +18,17 @@
 -- :cache_write_tokens bigint
 -- :reasoning_tokens bigint
 -- :cost_nano bigint?
+-- :estimated_calls bigint
 -- :call_ids text[]  The ids of the reply's calls.
 INSERT INTO execution_checkpoints (
     id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, generation,
     input_tokens, output_tokens, created_at, execution_state, cached_tokens, cache_write_tokens, reasoning_tokens,
-    cost_nano
+    cost_nano, estimated_calls
 )
 SELECT
     :checkpoint_id, :conversation_id, :message_id, :agent_execution_id, :checkpoint_type, :execution_id, :step,
     :generation, :input_tokens, :output_tokens, :now, :execution_state, :cached_tokens, :cache_write_tokens,
-    :reasoning_tokens, :cost_nano
+    :reasoning_tokens, :cost_nano, :estimated_calls
 WHERE NOT EXISTS (
     SELECT 1 FROM tool_execution_records
     WHERE conversation_id = :conversation_id AND call_id IN (:call_ids)

@@ -5,8 +5,19 @@
 --
 -- :agent_execution_id text
 -- :type_llm_complete text
+WITH RECURSIVE below AS (
+    -- The agent execution and its descendants. The search reads only the few agent executions of the turn.
+    SELECT id, root_execution_id, cut_calls, cut_tokens, cut_nano FROM agent_executions WHERE id = :agent_execution_id
+    UNION ALL
+    SELECT s.id, s.root_execution_id, s.cut_calls, s.cut_tokens, s.cut_nano
+    FROM below
+    JOIN agent_executions s
+        ON s.parent_execution_id = below.id AND s.root_execution_id = (
+            SELECT root_execution_id FROM agent_executions WHERE id = :agent_execution_id
+        )
+)
 SELECT
-    t.*,
+    t.*, cut.*,
     COALESCE((SELECT agent FROM agent_executions WHERE id = :agent_execution_id), '') AS agent,
     COALESCE((
         SELECT
@@ -30,21 +41,16 @@ FROM (
         CAST(COALESCE(SUM(k.cached_tokens), 0) AS BIGINT) AS spent_cached,
         CAST(COALESCE(SUM(k.cache_write_tokens), 0) AS BIGINT) AS spent_cache_write,
         CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) AS spent_reasoning,
+        CAST(COALESCE(SUM(k.estimated_calls), 0) AS BIGINT) AS spent_estimated,
         CAST(SUM(k.cost_nano) AS BIGINT) AS spent_nano
     FROM execution_checkpoints k
     WHERE k.checkpoint_type = :type_llm_complete
-        AND k.agent_execution_id IN (
-            -- The agent execution and its descendants. The search reads only the few agent executions of the turn.
-            WITH RECURSIVE below AS (
-                SELECT id, root_execution_id FROM agent_executions WHERE id = :agent_execution_id
-                UNION ALL
-                SELECT s.id, s.root_execution_id
-                FROM below
-                JOIN agent_executions s
-                    ON s.parent_execution_id = below.id AND s.root_execution_id = (
-                        SELECT root_execution_id FROM agent_executions WHERE id = :agent_execution_id
-                    )
-            )
-            SELECT id FROM below
-        )
+        AND k.agent_execution_id IN (SELECT id FROM below)
 ) AS t
+CROSS JOIN (
+    SELECT
+        CAST(COALESCE(SUM(cut_calls), 0) AS BIGINT) AS spent_cut_calls,
+        CAST(COALESCE(SUM(cut_tokens), 0) AS BIGINT) AS spent_cut_tokens,
+        CAST(COALESCE(SUM(cut_nano), 0) AS BIGINT) AS spent_cut_nano
+    FROM below
+) AS cut

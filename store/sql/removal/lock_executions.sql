@@ -3,7 +3,7 @@
 -- Index: agent_executions_by_start
 --
 -- :conversation_ids text[]
-SELECT id
+SELECT id, conversation_id, message_id, status = 'running' AS is_running
 FROM agent_executions
 WHERE conversation_id IN (:conversation_ids)
 FOR UPDATE

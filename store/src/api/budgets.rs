@@ -91,15 +91,47 @@ pub enum BudgetLimit {
     DayUsd,
 }
 
-/// The usage of model calls with stored replies.
+/// The usage of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromRow)]
 pub struct Spent {
-    /// Tokens.
+    /// Tokens of the calls with stored replies.
     #[sqlx(flatten, try_from = "UsageColumns")]
     pub usage: Usage,
-    /// The cost in nano-USD; `None` if no model of the calls has a price.
+    /// The cost of the calls with stored replies in nano-USD; `None` if no model of the calls has a price.
     #[sqlx(rename = "spent_nano", try_from = "MaybeSum")]
     pub nano_usd: Option<u64>,
+    /// The number of calls with stored replies whose tokens are estimated.
+    #[sqlx(rename = "spent_estimated", try_from = "Sum")]
+    pub estimated_calls: u32,
+    /// The calls without stored replies.
+    #[sqlx(flatten)]
+    pub cut: CutCalls,
+}
+
+/// Calls without stored replies that the provider probably bills, and the largest possible usage of the calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromRow)]
+pub struct CutCalls {
+    /// The number of calls.
+    #[sqlx(rename = "spent_cut_calls", try_from = "Sum")]
+    pub calls: u32,
+    /// Tokens, read and written.
+    #[sqlx(rename = "spent_cut_tokens", try_from = "Sum")]
+    pub tokens: u32,
+    /// Money, in nano-USD. Calls of models without a price count as 0.
+    #[sqlx(rename = "spent_cut_nano", try_from = "i64")]
+    pub nano_usd: u64,
+}
+
+impl CutCalls {
+    /// Returns the sums with other calls.
+    #[must_use]
+    pub fn with(self, other: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            nano_usd: self.nano_usd.saturating_add(other.nano_usd),
+        }
+    }
 }
 
 impl Spent {
@@ -113,6 +145,8 @@ impl Spent {
         Self {
             usage: self.usage.with(&other.usage),
             nano_usd,
+            estimated_calls: self.estimated_calls.saturating_add(other.estimated_calls),
+            cut: self.cut.with(&other.cut),
         }
     }
 }
@@ -129,6 +163,8 @@ struct UsageColumns {
     cache_write: Sum,
     #[sqlx(rename = "spent_reasoning")]
     reasoning: Sum,
+    #[sqlx(rename = "spent_estimated")]
+    estimated: i64,
 }
 
 impl From<UsageColumns> for Usage {
@@ -139,6 +175,7 @@ impl From<UsageColumns> for Usage {
             cached_tokens: columns.cached.into(),
             cache_write_tokens: columns.cache_write.into(),
             reasoning_tokens: columns.reasoning.into(),
+            estimated: columns.estimated > 0,
         }
     }
 }
@@ -231,6 +268,9 @@ pub struct UsageDay {
     /// The largest possible cost of the cut calls, in nano-USD.
     #[sqlx(rename = "cut_nano", try_from = "i64")]
     pub cut_nano_usd: u64,
+    /// Calls with stored replies whose tokens are estimated, because the provider counted none.
+    #[sqlx(try_from = "i64")]
+    pub estimated_calls: u64,
 }
 
 impl UsageDay {

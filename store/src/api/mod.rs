@@ -74,8 +74,8 @@ pub use self::{
     backlog::{Backlog, Backlogs, DueChecks, WaitingApprovals},
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
-        BudgetLimit, CutCall, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage,
-        UsageBy, UsageCursor, UsageDay, UsageQuery,
+        BudgetLimit, CutCall, CutCalls, DayBudget, Estimate, Exhausted, Reservation, Spent,
+        TenantUsage, UsageBy, UsageCursor, UsageDay, UsageQuery,
     },
     chain::{ChainPosition, FailedCall, NotedFailure, Refusals, WaitingCall},
     connections::{ConnectionUsage, Connections},

@@ -43,8 +43,13 @@ pub(super) async fn append(
     let mut loaded = snapshot::load(connection, request).await?;
     let begun = batch::begun_delegations(request, &loaded);
     let lost = end_lost(connection, request, begun, last_sequence).await?;
-    if lost.last_sequence != last_sequence {
-        // The sub-agents' ends have also ended the calls that started the sub-agents, so the snapshot is loaded again.
+    let is_cut = matches!(request.save, Save::End(_)) && loaded.totals.has_open_call;
+    if is_cut {
+        budgets::free_at_end(connection, &request.step).await?;
+    }
+    if is_cut || lost.last_sequence != last_sequence {
+        // The event of the end has the sums with the cut call. The sub-agents' ends have also ended the calls that
+        // started the sub-agents.
         loaded = snapshot::load(connection, request).await?;
     }
     let (last_sequence, mut sealed) = (lost.last_sequence, lost.sealed);
@@ -59,9 +64,6 @@ pub(super) async fn append(
     if !batch.events.is_empty() {
         write(connection, request, &batch, steps, now).await?;
         sealed.extend(batch::sealed(request));
-    }
-    if batch.end.is_some() && snapshot.totals.has_open_call {
-        budgets::free_at_end(connection, &request.step).await?;
     }
     Ok(Appended {
         result: batch.result(),

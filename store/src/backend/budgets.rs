@@ -216,6 +216,7 @@ pub(super) async fn settle(
         cache_write_tokens: i64::from(state.cache_write_tokens),
         reasoning_tokens: i64::from(state.reasoning_tokens),
         cost_nano: nano_of(state).unwrap_or_default(),
+        estimated_calls: i64::from(state.is_estimated),
     };
     add.query()?.execute(connection).await?;
     Ok(())
@@ -275,6 +276,9 @@ async fn settle_unanswered(
     let note = NoteSettled {
         agent_execution_id: id,
         settled_generation: row.generation.min(i64::from(last_called)),
+        cut_calls: i64::from(is_cut),
+        cut_tokens: if is_cut { call.tokens } else { 0 },
+        cut_nano: if is_cut { call.nano } else { 0 },
     };
     note.query()?.execute(&mut *connection).await?;
     if is_cut {

@@ -261,6 +261,7 @@ async fn insert_reply(
         cache_write_tokens: i64::from(state.cache_write_tokens),
         reasoning_tokens: i64::from(state.reasoning_tokens),
         cost_nano: nano,
+        estimated_calls: i64::from(state.is_estimated),
         call_ids,
         day: &budgets::day(now()),
         model: &model_name(&state.provider, &state.model),

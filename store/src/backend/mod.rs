@@ -74,7 +74,7 @@
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `change_conversation` | 1 |
-//! | `delete_conversation` | 19; with an entry of the audit trail: 20 |
+//! | `delete_conversation` | 19; for each running agent execution: 1 more; with an entry of the audit trail: 1 more |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |
 //! | `retry_turn` | 6; repeated: 5 |

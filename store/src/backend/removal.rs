@@ -1,7 +1,9 @@
 //! The removal of whole conversations with their rows, for expired and for deleted conversations.
 
+use sqlx::FromRow;
+
 use super::{
-    Connection,
+    Connection, budgets,
     statement::Statement,
     statements::removal::{
         LockExecutions, NoteObjects, RemoveBlobs, RemoveBudgets, RemoveCheckpoints,
@@ -9,7 +11,27 @@ use super::{
         RemoveMessages, RemovePlans, RemoveTools, RemoveTraces,
     },
 };
-use crate::api::{Removed, Result};
+use crate::api::{Removed, Result, StepKey};
+
+#[derive(FromRow)]
+struct LockedRow {
+    id: String,
+    conversation_id: String,
+    message_id: String,
+    is_running: bool,
+}
+
+impl From<LockedRow> for StepKey {
+    fn from(row: LockedRow) -> Self {
+        Self {
+            conversation_id: row.conversation_id,
+            message_id: row.message_id,
+            agent_execution_id: row.id,
+            step: 0,
+            epoch: None,
+        }
+    }
+}
 
 /// Removes conversations. The caller has locked them.
 pub(super) async fn remove(
@@ -20,7 +42,11 @@ pub(super) async fn remove(
     // removal never wait for each other ("Locks" in `backend/mod.rs`).
     delete(connection, RemoveTools { conversation_ids }).await?;
     let lock = LockExecutions { conversation_ids };
-    lock.query()?.fetch_all(&mut *connection).await?;
+    let locked: Vec<LockedRow> = lock.query_as()?.fetch_all(&mut *connection).await?;
+    for running in locked.into_iter().filter(|row| row.is_running) {
+        // The sums of the tenant outlive the conversation, and the provider bills the open call.
+        budgets::free_at_end(connection, &running.into()).await?;
+    }
     let events = delete(connection, RemoveEvents { conversation_ids }).await?;
     // Rows go before the rows that they refer to. The objects of the blobs are removed after the commit.
     delete(connection, RemoveGrants { conversation_ids }).await?;

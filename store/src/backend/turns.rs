@@ -70,6 +70,9 @@ impl StepClaims for Database {
             // The cut call has an older generation, and stays open until settled here.
             self.count_cut(step, generation).await?;
         }
+        if matches!(&claimed.claim, StepClaim::Call(call) if call.calls > 1) {
+            self.note_repeated_call(step);
+        }
         Ok(claimed.claim)
     }
 

@@ -11,9 +11,17 @@ use everturn_proto::{
 
 use super::{AgentExecutionEnd, Totals, builder::Builder, observe::Closing};
 use crate::{
-    api::{AgentEnd, Result},
+    api::{AgentEnd, CutCalls, Result},
     error::StoreError,
 };
+
+/// The usage of an agent execution and its sub-agents, in the form of events.
+struct Taken {
+    usage: Usage,
+    cost_usd: Option<String>,
+    cut: CutCalls,
+    cut_cost_usd: Option<String>,
+}
 
 impl Builder<'_> {
     /// Ends the agent execution. Open tool calls are closed first: every act gets its observe (invariant 6, done once).
@@ -31,33 +39,14 @@ impl Builder<'_> {
         let judged = self.judged(end);
         let end = judged.as_ref();
         let (mut error_code, mut error_message) = (None, None);
-        let (usage, cost_usd) = self.taken();
         match end {
             AgentExecutionEnd::Completed => self.completed()?,
-            AgentExecutionEnd::Cancelled { reason } => {
-                self.unsaved_text();
-                let cancelled = Cancelled {
-                    agent_execution_id: self.agent_execution_id(),
-                    reason: reason.clone(),
-                    usage: Some(usage),
-                    cost_usd: cost_usd.clone(),
-                };
-                self.event(EventType::Cancelled, &cancelled);
-            }
+            AgentExecutionEnd::Cancelled { reason } => self.cancelled(reason),
             AgentExecutionEnd::Failed { code, message } => {
-                self.unsaved_text();
+                self.failed(code, message);
                 error_code = Some(code.into());
                 let end = message.floor_char_boundary(AgentEnd::MAX_MESSAGE_BYTES);
                 error_message = Some(message[..end].to_owned());
-                let error = Error {
-                    code: code.into(),
-                    message: message.clone(),
-                    agent_execution_id: self.agent_execution_id(),
-                    step: self.step().step,
-                    usage: Some(usage),
-                    cost_usd: cost_usd.clone(),
-                };
-                self.event(EventType::Error, &error);
             }
         }
         let Totals {
@@ -108,25 +97,67 @@ impl Builder<'_> {
             output_tokens,
             ..
         } = self.snapshot.totals;
-        let (usage, cost_usd) = self.taken();
+        let taken = self.taken();
         let complete = Complete {
             agent_execution_id: self.agent_execution_id(),
             steps: calls,
             input_tokens,
             output_tokens,
             finish: finish.into(),
-            usage: Some(usage),
-            cost_usd,
+            usage: Some(taken.usage),
+            cost_usd: taken.cost_usd,
+            cut_calls: taken.cut.calls,
+            cut_tokens: taken.cut.tokens,
+            cut_cost_usd: taken.cut_cost_usd,
             output,
         };
         self.event(EventType::Complete, &complete);
         Ok(())
     }
 
-    /// Returns the usage and cost of the agent execution and its sub-agents, in the form of events.
-    fn taken(&self) -> (Usage, Option<String>) {
+    /// Adds the text so far, and `cancelled`.
+    fn cancelled(&mut self, reason: &str) {
+        self.unsaved_text();
+        let taken = self.taken();
+        let cancelled = Cancelled {
+            agent_execution_id: self.agent_execution_id(),
+            reason: reason.to_owned(),
+            usage: Some(taken.usage),
+            cost_usd: taken.cost_usd,
+            cut_calls: taken.cut.calls,
+            cut_tokens: taken.cut.tokens,
+            cut_cost_usd: taken.cut_cost_usd,
+        };
+        self.event(EventType::Cancelled, &cancelled);
+    }
+
+    /// Adds the text so far, and `error`.
+    fn failed(&mut self, code: &FailureCode, message: &str) {
+        self.unsaved_text();
+        let taken = self.taken();
+        let error = Error {
+            code: code.into(),
+            message: message.to_owned(),
+            agent_execution_id: self.agent_execution_id(),
+            step: self.step().step,
+            usage: Some(taken.usage),
+            cost_usd: taken.cost_usd,
+            cut_calls: taken.cut.calls,
+            cut_tokens: taken.cut.tokens,
+            cut_cost_usd: taken.cut_cost_usd,
+        };
+        self.event(EventType::Error, &error);
+    }
+
+    /// Returns the usage and cost of the agent execution and its sub-agents.
+    fn taken(&self) -> Taken {
         let spent = self.snapshot.totals.tree;
-        (spent.usage, spent.nano_usd.map(money::usd))
+        Taken {
+            usage: spent.usage,
+            cost_usd: spent.nano_usd.map(money::usd),
+            cut: spent.cut,
+            cut_cost_usd: (spent.cut.nano_usd > 0).then(|| money::usd(spent.cut.nano_usd)),
+        }
     }
 
     /// Adds an answer that the turn continues in another step.

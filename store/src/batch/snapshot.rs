@@ -158,6 +158,8 @@ impl Totals {
             tree: self.tree.with(&Spent {
                 usage: Usage::of(reply),
                 nano_usd: reply.cost_nano_usd,
+                estimated_calls: reply.is_estimated.into(),
+                ..Spent::default()
             }),
             has_open_call: self.has_open_call,
         }

@@ -192,6 +192,10 @@ impl SqliteStore {
 
     /// Notes nothing, like `note_turn`.
     #[allow(clippy::unused_self)]
+    fn note_repeated_call(&self, _step: &StepKey) {}
+
+    /// Notes nothing, like `note_turn`.
+    #[allow(clippy::unused_self)]
     fn note_tool_end(&self, _key: &ToolKey, _record: &ToolRecord) {}
 
     /// Runs a call that locks a conversation. The call needs no share, because the owner of the writing connection

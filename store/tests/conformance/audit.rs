@@ -418,10 +418,10 @@ pub async fn tenants_are_listed_with_what_they_have(backend: &impl Backend) {
 pub async fn tenants_are_told_what_they_took(backend: &impl Backend) {
     let store = backend.open().await;
     backend
-        .run("INSERT INTO usage_days VALUES ('a', '2026-11-29', 'p/m', 'x', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
-              ('a', '2026-11-30', 'p/m', 'x', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
-              ('a', '2026-11-30', 'p/m', 'y', 2, 4, 2, 3, 0, 0, 0, 0, 0, 0, 0), \
-              ('b', '2026-11-30', 'p/m', 'x', 1, 7, 2, 3, 0, 0, 0, 0, 0, 0, 0)")
+        .run("INSERT INTO usage_days VALUES ('a', '2026-11-29', 'p/m', 'x', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0), \
+              ('a', '2026-11-30', 'p/m', 'x', 1, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0), \
+              ('a', '2026-11-30', 'p/m', 'y', 2, 4, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0), \
+              ('b', '2026-11-30', 'p/m', 'x', 1, 7, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0)")
         .await;
     let query = |tenant: Option<&str>, from: &str| TenantsUsageQuery {
         tenant_id: tenant.map(Into::into),

@@ -31,7 +31,7 @@ pub fn tokens(tokens: u64) -> Estimate {
     }
 }
 
-fn of_tokens(tokens: u64) -> Budget {
+pub fn of_tokens(tokens: u64) -> Budget {
     Budget {
         tokens: Some(tokens),
         ..Budget::default()
@@ -39,7 +39,7 @@ fn of_tokens(tokens: u64) -> Budget {
 }
 
 /// Begins a turn of an agent with this budget.
-async fn begun_with<S: TurnStore>(store: S, message: &str, budget: Budget) -> Turn<S> {
+pub async fn begun_with<S: TurnStore>(store: S, message: &str, budget: Budget) -> Turn<S> {
     let turn = Turn::new(store, "c", message);
     let agent = AgentDefinition {
         budget: Some(budget),
@@ -83,7 +83,7 @@ async fn ask<S: TurnStore>(store: &S, step: &StepKey, call: u32, most: Estimate)
 }
 
 /// Returns the limit that a call does not fit in which takes more than any budget has.
-async fn used_up<S: TurnStore>(store: &S, step: &StepKey) -> Exhausted {
+pub async fn used_up<S: TurnStore>(store: &S, step: &StepKey) -> Exhausted {
     match reserve(store, step, TOO_MUCH).await {
         Reservation::Exhausted(exhausted) => exhausted,
         Reservation::Made => panic!("it fits"),

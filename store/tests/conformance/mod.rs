@@ -235,6 +235,8 @@ macro_rules! conformance_suite {
             budgets::a_call_reserves_and_its_answer_settles,
             budgets::a_call_that_was_cut_counts_in_full,
             usage::a_cut_call_counts_without_a_budget,
+            usage::an_estimate_is_told,
+            usage::a_response_that_is_read_again_settles_one_reservation,
             usage::a_call_of_a_dead_worker_counts_without_a_budget,
             tool_usage::tool_calls_count_at_the_end,
             tool_usage::the_sums_of_tools_are_paged,

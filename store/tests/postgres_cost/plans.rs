@@ -426,8 +426,9 @@ fn of_conversations() -> Vec<Query> {
         query(
             "append: counter",
             hot::postgres("conversations/advance_conversation"),
-            "text, bigint, bigint, timestamptz, text, bigint, bigint, bigint, bigint, bigint, bigint",
-            "'c5000', 95, 0, now(), '', 1, 1, 1, 1, 1, NULL",
+            "text, bigint, bigint, timestamptz, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, \
+             bigint, bigint",
+            "'c5000', 95, 0, now(), '', 1, 1, 1, 1, 1, NULL, 0, 0, 0, 0",
             1,
         ),
         query(

@@ -338,7 +338,7 @@ const COSTS: [(&str, u64); 45] = [
     ("list_conversations", 1),
     ("last_updates", 1),
     ("change_conversation", 1),
-    ("delete_conversation", 19),
+    ("delete_conversation", 20),
     ("offer_trace", 1),
     ("begin_trace", 1),
     ("trace_of", 1),

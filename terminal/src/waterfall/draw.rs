@@ -60,14 +60,15 @@ fn about(turn: &TurnRows, ended: i64) -> String {
             1 => "1 LLM call".to_owned(),
             steps => format!("{steps} LLM calls"),
         }));
+        let about = show::about_mark(end.usage.as_ref());
         let usage = |name: &str| end.usage.as_ref()?.get(name).and_then(Value::as_u64);
         if let (Some(input), Some(output)) = (usage("input_tokens"), usage("output_tokens")) {
-            parts.push(format!("{input} tokens in, {output} out"));
+            parts.push(format!("{about}{input} tokens in, {output} out"));
         }
         parts.extend(
             end.cost_usd
                 .as_ref()
-                .map(|cost| format!("{} USD", show::shortened(cost))),
+                .map(|cost| format!("{about}{} USD", show::shortened(cost))),
         );
     }
     parts.join(" · ")

@@ -4,8 +4,9 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use everturn_models::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener, Usage,
 };
+use everturn_proto::turn::Prices;
 use everturn_stream::Part;
 use everturn_telemetry::turns::Model;
 
@@ -27,12 +28,24 @@ struct Call {
     model: Model,
     begun: Instant,
     result: Cow<'static, str>,
+    /// The largest possible usage of the call, and its prices.
+    most: Usage,
+    prices: Option<Prices>,
+    /// True while the call has no reply, and the provider probably bills the call.
+    is_cut: bool,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
         self.model
             .called(&self.agent, &self.result, self.begun.elapsed());
+        if self.is_cut {
+            self.model.cut(&self.agent, self.most.tokens());
+            if let Some(prices) = self.prices {
+                self.model
+                    .cut_cost(&self.agent, prices.nano_usd(&self.most));
+            }
+        }
     }
 }
 
@@ -80,12 +93,14 @@ impl ModelClient for MeasuredModel {
             provider: request.provider.clone(),
             name: request.model.clone(),
         };
-        let prices = request.prices;
         let mut call = Call {
             agent: request.agent.clone(),
             model,
             begun: Instant::now(),
             result: "dropped".into(),
+            most: request.estimate.most(),
+            prices: request.prices,
+            is_cut: true,
         };
         let mut timed = Timed {
             listener,
@@ -93,17 +108,22 @@ impl ModelClient for MeasuredModel {
             has_begun: false,
         };
         let reply = self.client.complete(request, &mut timed).await;
+        let is_silent = !timed.has_begun;
         match &reply {
             Ok(reply) => {
                 call.result = "ok".into();
+                call.is_cut = false;
                 let usage = &reply.usage;
                 call.model
                     .tokens(&call.agent, usage.input_tokens, usage.output_tokens);
-                if let Some(prices) = prices {
+                if let Some(prices) = call.prices {
                     call.model.cost(&call.agent, prices.nano_usd(usage));
                 }
             }
-            Err(error) => call.result = String::from(&error.code).into(),
+            Err(error) => {
+                call.result = String::from(&error.code).into();
+                call.is_cut = !(error.is_refused && is_silent);
+            }
         }
         reply
     }

@@ -321,6 +321,10 @@ class ItemUsage(TypedDict):
     """
     The input tokens that the provider read from its cache. Part of `inputTokens`.
     """
+    estimated: bool
+    """
+    True if a provider counted no tokens for a call, and the numbers include Everturn's estimate.
+    """
     inputTokens: int
     outputTokens: int
     reasoningTokens: int
@@ -998,6 +1002,10 @@ class Usage(TypedDict):
     """
     Tokens read from the provider's cache; included in `input_tokens`.
     """
+    estimated: bool
+    """
+    True if a provider counted no tokens for a call, and the numbers include Everturn's estimate.
+    """
     input_tokens: int
     """
     Tokens read, including cached tokens.
@@ -1169,6 +1177,18 @@ class AgentExecution(TypedDict):
     cost_usd: str | None
     """
     Cost of the LLM calls, in USD; null when the model has no price.
+    """
+    cut_calls: int
+    """
+    LLM calls without a stored answer that the provider probably billed; not included in `usage`.
+    """
+    cut_cost_usd: str
+    """
+    Maximum cost of the cut calls, in USD; not included in `cost_usd`.
+    """
+    cut_tokens: int
+    """
+    Maximum tokens used by the cut calls.
     """
     depth: int
     """

@@ -972,6 +972,21 @@ export interface components {
             cost_usd: string | null;
             /**
              * Format: int32
+             * @description LLM calls without a stored answer that the provider probably billed; not included in `usage`.
+             */
+            cut_calls: number;
+            /**
+             * @description Maximum cost of the cut calls, in USD; not included in `cost_usd`.
+             * @example 0.04
+             */
+            cut_cost_usd: string;
+            /**
+             * Format: int32
+             * @description Maximum tokens used by the cut calls.
+             */
+            cut_tokens: number;
+            /**
+             * Format: int32
              * @description 0 for a turn's own agent.
              */
             depth: number;
@@ -1643,6 +1658,8 @@ export interface components {
              * @description The input tokens that the provider read from its cache. Part of `inputTokens`.
              */
             cachedTokens: number;
+            /** @description True if a provider counted no tokens for a call, and the numbers include Everturn's estimate. */
+            estimated: boolean;
             /** Format: int32 */
             inputTokens: number;
             /** Format: int32 */
@@ -2424,6 +2441,8 @@ export interface components {
              * @description Tokens read from the provider's cache; included in `input_tokens`.
              */
             cached_tokens: number;
+            /** @description True if a provider counted no tokens for a call, and the numbers include Everturn's estimate. */
+            estimated: boolean;
             /**
              * Format: int64
              * @description Tokens read, including cached tokens.

@@ -250,6 +250,13 @@ pub(super) struct ConversationDetailBody {
     /// Cost of the LLM calls, in USD; null when no model of the calls has a price.
     #[schema(required = true, example = "0.0421")]
     cost_usd: Option<String>,
+    /// LLM calls without a stored answer that the provider probably billed; not included in `usage`.
+    cut_calls: u32,
+    /// Maximum tokens used by the cut calls.
+    cut_tokens: u32,
+    /// Maximum cost of the cut calls, in USD; not included in `cost_usd`.
+    #[schema(example = "0.04")]
+    cut_cost_usd: String,
 }
 
 impl From<ShownConversation> for ConversationDetailBody {
@@ -259,6 +266,9 @@ impl From<ShownConversation> for ConversationDetailBody {
             metadata: shown.metadata,
             usage: shown.spent.usage.into(),
             cost_usd: shown.spent.nano_usd.map(money::usd),
+            cut_calls: shown.spent.cut.calls,
+            cut_tokens: shown.spent.cut.tokens,
+            cut_cost_usd: money::usd(shown.spent.cut.nano_usd),
         }
     }
 }

@@ -57,6 +57,13 @@ pub(super) struct AgentExecutionBody {
     /// Cost of the LLM calls, in USD; null when the model has no price.
     #[schema(required = true, example = "0.0421")]
     cost_usd: Option<String>,
+    /// LLM calls without a stored answer that the provider probably billed; not included in `usage`.
+    cut_calls: u32,
+    /// Maximum tokens used by the cut calls.
+    cut_tokens: u32,
+    /// Maximum cost of the cut calls, in USD; not included in `cost_usd`.
+    #[schema(example = "0.04")]
+    cut_cost_usd: String,
     started_at: String,
     #[schema(required = true)]
     finished_at: Option<String>,
@@ -136,6 +143,9 @@ impl AgentExecutionBody {
             output_tokens: execution.spent.usage.output_tokens,
             usage: execution.spent.usage.into(),
             cost_usd: execution.spent.nano_usd.map(money::usd),
+            cut_calls: execution.spent.cut.calls,
+            cut_tokens: execution.spent.cut.tokens,
+            cut_cost_usd: money::usd(execution.spent.cut.nano_usd),
             started_at: time(execution.started_at),
             finished_at: execution.finished_at.map(time),
             parent_call: execution.parent_call.map(call),

@@ -42,6 +42,8 @@ pub(super) struct UsageBody {
     cache_write_tokens: u64,
     /// Tokens of the reasoning; included in `output_tokens`.
     reasoning_tokens: u64,
+    /// True if a provider counted no tokens for a call, and the numbers include Everturn's estimate.
+    estimated: bool,
 }
 
 impl From<Usage> for UsageBody {
@@ -52,6 +54,7 @@ impl From<Usage> for UsageBody {
             cached_tokens: usage.cached_tokens.into(),
             cache_write_tokens: usage.cache_write_tokens.into(),
             reasoning_tokens: usage.reasoning_tokens.into(),
+            estimated: usage.estimated,
         }
     }
 }
@@ -122,6 +125,7 @@ impl From<UsageDay> for UsageDayBody {
                 cached_tokens: day.cached_tokens,
                 cache_write_tokens: day.cache_write_tokens,
                 reasoning_tokens: day.reasoning_tokens,
+                estimated: day.estimated_calls > 0,
             },
             cost_usd: money::usd(day.nano_usd),
             cut_calls: day.cut_calls,

@@ -135,6 +135,8 @@ pub struct ItemUsage {
     cache_write_tokens: u32,
     /// The output tokens of the reasoning. Part of `outputTokens`.
     reasoning_tokens: u32,
+    /// True if a provider counted no tokens for a call, and the numbers include Everturn's estimate.
+    estimated: bool,
 }
 
 impl From<Usage> for ItemUsage {
@@ -145,6 +147,7 @@ impl From<Usage> for ItemUsage {
             cached_tokens: usage.cached_tokens,
             cache_write_tokens: usage.cache_write_tokens,
             reasoning_tokens: usage.reasoning_tokens,
+            estimated: usage.estimated,
         }
     }
 }

@@ -123,7 +123,7 @@ fn the_answer_says_what_its_turn_took() {
     assert!(
         items[1].ends_with(concat!(
             r#""content":"done","step":2,"finish":"stop","usage":{"inputTokens":40,"outputTokens":7,"#,
-            r#""cachedTokens":5,"cacheWriteTokens":0,"reasoningTokens":0},"costUsd":"0.01"}"#
+            r#""cachedTokens":5,"cacheWriteTokens":0,"reasoningTokens":0,"estimated":false},"costUsd":"0.01"}"#
         )),
         "{items:?}"
     );

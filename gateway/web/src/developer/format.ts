@@ -1,6 +1,7 @@
 /** How the developer's view says times, amounts and names. */
 
 import type { Item, Json, TurnRow, TurnRows } from "everturn-client";
+import { aboutMark } from "../money";
 import { visible } from "../shown";
 import { language, texts } from "../texts";
 
@@ -43,13 +44,13 @@ export function tokensOf(usage: Json | undefined): { input: number; output: numb
 export function tokenText(usage: Json | undefined): string {
   const tokens = tokensOf(usage);
   if (!tokens || tokens.input + tokens.output === 0) return "";
-  return `${tokens.input.toLocaleString(language)} → ${texts.tokens(tokens.output)}`;
+  return `${aboutMark(usage)}${tokens.input.toLocaleString(language)} → ${texts.tokens(tokens.output)}`;
 }
 
 /** LLM calls, tokens and cost of a turn, each when it is known. */
 export function amountsOf({ end, rows }: TurnRows): string[] {
   const calls = end?.steps ?? rows.filter((row) => row.kind === "llm_call" && row.depth === 0).length;
-  const cost = end?.costUsd === undefined ? "" : `$${end.costUsd}`;
+  const cost = end?.costUsd === undefined ? "" : `${aboutMark(end.usage)}$${end.costUsd}`;
   return [texts.developer.calls(calls), tokenText(end?.usage), cost].filter((part) => part !== "");
 }
 

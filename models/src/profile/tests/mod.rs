@@ -17,6 +17,10 @@ fn rows_are_chosen_by_kind_host_and_model() {
         (of("api.openai.com", "x").roles, of("localhost", "x").roles),
         (Roles::Any, Roles::Alternate)
     );
+    assert_eq!(
+        (of("api.openai.com", "x").cache, of("localhost", "x").cache),
+        (Cache::Key, Cache::Own)
+    );
     let mistral = of("api.mistral.ai", "x");
     assert_eq!(
         (mistral.call_ids, mistral.dialect, mistral.stream_options),

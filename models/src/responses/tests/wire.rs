@@ -98,6 +98,7 @@ async fn parameters_are_in_the_body() {
         ..AgentDefinition::default()
     };
     let request = ModelRequest {
+        cache_key: "key-1".to_owned(),
         parameters: Parameters::of(&agent),
         ..hello()
     };
@@ -106,6 +107,7 @@ async fn parameters_are_in_the_body() {
     let expected = json!({
         "temperature": 0.25, "top_p": 0.5, "reasoning": {"effort": "high", "summary": "auto"},
         "service_tier": "flex", "store": true, "background": true, "model": "model-1",
+        "prompt_cache_key": "key-1",
     });
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&body[key], value, "{key}");
@@ -113,7 +115,7 @@ async fn parameters_are_in_the_body() {
     assert_eq!(body["input"].as_array().unwrap().len(), 1);
 
     let plain = ask(true, [whole()]).await;
-    for key in ["temperature", "top_p", "reasoning"] {
+    for key in ["temperature", "top_p", "reasoning", "prompt_cache_key"] {
         assert_eq!(plain.seen[0].1.get(key), None);
     }
 }

@@ -123,6 +123,7 @@ impl Counts {
             cached_tokens: self.cache_read,
             cache_write_tokens: self.cache_write,
             reasoning_tokens: self.thinking,
+            estimated: false,
         }
     }
 }

@@ -281,5 +281,6 @@ fn tokens(usage: &Value) -> Usage {
         cache_write_tokens: count(usage, "/prompt_tokens_details/cache_write_tokens")
             .max(count(usage, "/prompt_tokens_details/cache_creation_tokens")),
         reasoning_tokens,
+        estimated: false,
     }
 }

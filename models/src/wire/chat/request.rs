@@ -64,6 +64,7 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
             body[key] = value;
         }
     };
+    set("prompt_cache_key", request.cache_key(profile));
     set("temperature", temperature.map(Value::from));
     set("top_p", top_p.map(Value::from));
     set(
@@ -225,4 +226,29 @@ fn tool(offered: &OfferedTool) -> Value {
         "description": offered.description,
         "parameters": offered.parameters,
     }})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::ProviderKind;
+
+    #[test]
+    fn only_providers_that_know_the_key_of_a_conversation_get_it() {
+        let key = |kind, host: &str, cache_key: &str| {
+            let request = ModelRequest {
+                model: "m".to_owned(),
+                cache_key: cache_key.to_owned(),
+                ..ModelRequest::default()
+            };
+            let profile = Profile::of(kind, host, "m");
+            body(&request, &profile).get("prompt_cache_key").cloned()
+        };
+        let chat = ProviderKind::OpenAi;
+        assert_eq!(key(chat, "api.openai.com", "k"), Some(json!("k")));
+        assert_eq!(key(chat, "api.openai.com", ""), None);
+        assert_eq!(key(chat, "api.mistral.ai", "k"), None);
+        assert_eq!(key(chat, "localhost", "k"), None);
+        assert_eq!(key(ProviderKind::Azure, "x", "k"), Some(json!("k")));
+    }
 }

@@ -226,6 +226,7 @@ impl Counts {
             cached_tokens: self.cached,
             cache_write_tokens: 0,
             reasoning_tokens: self.thoughts,
+            estimated: false,
         }
     }
 }

@@ -73,7 +73,12 @@ pub(crate) fn advance_conversation(
     batch: &Batch,
     now: DateTime<Utc>,
 ) {
-    let Spent { usage, nano_usd } = batch.spent;
+    let Spent {
+        usage,
+        nano_usd,
+        estimated_calls,
+        cut,
+    } = batch.spent;
     parts.add(AdvanceConversation {
         conversation_id: &step.conversation_id,
         last_sequence: i64::from(batch.last_sequence),
@@ -86,6 +91,10 @@ pub(crate) fn advance_conversation(
         spent_cache_write: i64::from(usage.cache_write_tokens),
         spent_reasoning: i64::from(usage.reasoning_tokens),
         spent_nano: nano_usd.map(wide),
+        spent_estimated: i64::from(estimated_calls),
+        spent_cut_calls: i64::from(cut.calls),
+        spent_cut_tokens: i64::from(cut.tokens),
+        spent_cut_nano: wide(cut.nano_usd),
     });
 }
 

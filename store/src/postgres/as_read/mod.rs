@@ -75,7 +75,12 @@ impl PostgresStore {
         } = read;
         let (step, steps, now) = (&request.step, snapshot.steps, now());
         let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
-        let Spent { usage, nano_usd } = batch.spent;
+        let Spent {
+            usage,
+            nano_usd,
+            estimated_calls,
+            cut,
+        } = batch.spent;
         let mut parts = Parts::guarded_by(AdvanceAsRead {
             conversation_id: &step.conversation_id,
             last_sequence: i64::from(batch.last_sequence),
@@ -88,6 +93,10 @@ impl PostgresStore {
             spent_cache_write: i64::from(usage.cache_write_tokens),
             spent_reasoning: i64::from(usage.reasoning_tokens),
             spent_nano: nano_usd.map(wide),
+            spent_estimated: i64::from(estimated_calls),
+            spent_cut_calls: i64::from(cut.calls),
+            spent_cut_tokens: i64::from(cut.tokens),
+            spent_cut_nano: wide(cut.nano_usd),
             read_sequence: i64::from(conversation.last_sequence),
             read_log_id: conversation.log_id.as_str(),
             run_epoch: runs::newest(step.epoch),
@@ -118,6 +127,11 @@ impl PostgresStore {
     /// Notes the stored reply of a step.
     pub(super) fn note_reply(&self, step: &StepKey, state: &LlmCompleteState) {
         self.known.replied(step, state);
+    }
+
+    /// Notes that a step is called again: calls without a reply may have been counted in other processes.
+    pub(super) fn note_repeated_call(&self, step: &StepKey) {
+        self.known.forget(&step.conversation_id);
     }
 
     /// Notes the stored end of a tool.

@@ -317,11 +317,12 @@ fn turn_end(end: &End, took_ms: Option<i64>, look: &Look) -> Vec<Line> {
 fn what_it_took(end: &End, took_ms: Option<i64>) -> String {
     let mut took: Vec<String> = Vec::new();
     took.extend(end.steps.map(|steps| counted(steps, "step")));
+    let about = show::about_mark(end.usage.as_ref());
     let tokens = |key: &str| end.usage.as_ref().and_then(|usage| usage[key].as_u64());
     if let (Some(input), Some(output)) = (tokens("input_tokens"), tokens("output_tokens")) {
-        took.push(format!("{input} + {output} tokens"));
+        took.push(format!("{about}{input} + {output} tokens"));
     }
-    took.extend(end.cost_usd.as_ref().map(|cost| format!("${cost}")));
+    took.extend(end.cost_usd.as_ref().map(|cost| format!("{about}${cost}")));
     let ms = took_ms.and_then(|ms| u64::try_from(ms).ok());
     took.extend(ms.map(duration));
     dotted(&took)

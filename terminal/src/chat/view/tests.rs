@@ -111,6 +111,12 @@ fn a_turn_is_printed_once_and_in_order() {
         ]
     );
     assert!(shown.settled().is_empty() && shown.live(20).is_empty());
+    let usage = json!({"input_tokens": 7, "output_tokens": 3, "estimated": true});
+    shown.event(json!({"type": "complete", "steps": 2, "usage": usage, "cost_usd": "0.01"}));
+    let rows = shown.settled().join(" ");
+    let words: Vec<_> = rows.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(text.contains("≈ 7 + 3 tokens · ≈ $0.01"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everturn_proto::ids;
 use everturn_tests::{
-    events::types,
+    events::{data, types},
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
@@ -299,4 +299,25 @@ async fn a_reply_that_cannot_be_used_is_paid_for_twice_at_most() {
     assert_eq!(types(&events), "user_message error");
     assert_eq!(events[1]["event_data"]["code"], "llm_empty_reply");
     assert_eq!(stack.model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn replies_that_are_cut_in_their_calls_are_paid_for_three_times_at_most() {
+    let cut = |_: &Request| Reply::text("").call("test_read", &json!({})).at_limit();
+    let (stack, events) = run(cut).await;
+    let error = &events.last().unwrap()["event_data"];
+    assert_eq!(error["code"], "llm_reply_cut", "{error:#}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("`max_output_tokens`")
+    );
+    assert_eq!(stack.model.requests().len(), 3);
+    assert!(
+        data(&events, "observe")
+            .iter()
+            .all(|it| it["is_error"] == true),
+        "no cut call runs: {events:#?}"
+    );
 }

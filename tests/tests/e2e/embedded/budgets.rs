@@ -115,6 +115,7 @@ async fn assert_billed(stack: &Stack, conversation: &str, events: &[Value]) -> S
         "cached_tokens": sums.calls * EACH.cached_tokens,
         "cache_write_tokens": 0,
         "reasoning_tokens": sums.calls * EACH.reasoning_tokens,
+        "estimated": false,
     });
     assert_eq!(
         (&end["usage"], &end["cost_usd"]),

@@ -1,7 +1,7 @@
 //! Usage of a tenant: calls without an answer count also in turns without a budget, and tool calls count by tool.
 
 use everturn_tests::{
-    events::count,
+    events::{count, data},
     model::{CallUsage, Model, Reply, Request},
     stack::Stack,
 };
@@ -48,6 +48,11 @@ async fn calls_without_an_answer_count() {
     // The answer may have 1000 tokens, and the context has a few.
     let cut_tokens = row["cut_tokens"].as_u64().unwrap();
     assert!((1001..1200).contains(&cut_tokens), "{row:#}");
+    let end = data(&events, "complete")[0];
+    assert_eq!(
+        (&end["cut_calls"], &end["cut_tokens"]),
+        (&json!(1), &json!(cut_tokens))
+    );
 
     let (conversation, _) = stack.ask("hold").await;
     stack.asked(4).await;
@@ -57,6 +62,41 @@ async fn calls_without_an_answer_count() {
     assert_eq!(count(&events, "cancelled"), 1, "{events:#?}");
     let row = by_agent(&stack).await;
     assert_eq!((&row["calls"], &row["cut_calls"]), (&json!(1), &json!(2)));
+    let end = data(&events, "cancelled")[0];
+    assert_eq!(end["cut_calls"], 1, "{end:#}");
+    let shown = stack.get(&format!("/conversations/{conversation}")).await;
+    assert_eq!(shown["cut_calls"], 1, "{shown:#}");
+    assert_eq!(shown["cut_tokens"], end["cut_tokens"]);
+    let path = format!("/conversations/{conversation}/executions");
+    let listed = stack.get(&path).await;
+    assert_eq!(listed["executions"][0]["cut_calls"], 1, "{listed:#}");
+}
+
+/// The budget holds, although the provider counts no tokens.
+#[tokio::test]
+async fn the_estimate_counts_for_a_provider_without_a_count() {
+    let script = |_: &Request| {
+        Reply::text(&"x".repeat(400))
+            .call("test_read", &json!({}))
+            .taking(CallUsage::default())
+    };
+    let keys = "tools = [\"test_read\"]\nmax_output_tokens = 100\nmax_steps = 50\n\
+                [agents.default.budget]\ntokens = 4000";
+    let stack = Stack::with_agent(Model::start(script).await, keys).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("go").await;
+    let events = stack.ended(&conversation, 1).await;
+    let end = data(&events, "error")[0];
+    assert_eq!(end["code"], "budget_exhausted", "{end:#}");
+    let usage = &end["usage"];
+    let tokens: u64 = ["input_tokens", "output_tokens"]
+        .iter()
+        .map(|key| usage[key].as_u64().unwrap())
+        .sum();
+    assert!((2000..=4000).contains(&tokens), "{end:#}");
+    assert_eq!(usage["estimated"], true);
+    let row = by_agent(&stack).await;
+    assert_eq!(&row["usage"], usage, "{row:#}");
 }
 
 /// A turn of two tool calls, with an error as the result of the second.

@@ -174,7 +174,7 @@ fn usage(complete: &Value) -> Value {
     let took = &complete["usage"];
     json!({"inputTokens": took["input_tokens"], "outputTokens": took["output_tokens"],
         "cachedTokens": took["cached_tokens"], "cacheWriteTokens": took["cache_write_tokens"],
-        "reasoningTokens": took["reasoning_tokens"]})
+        "reasoningTokens": took["reasoning_tokens"], "estimated": false})
 }
 
 /// Returns the item that a chat window shows for an event, as docs/api/events.md says.
