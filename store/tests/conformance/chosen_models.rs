@@ -60,7 +60,8 @@ pub async fn a_turn_is_pinned_to_the_model_of_its_message(backend: &impl Backend
     let turn = Turn::new(store.clone(), "c", "m");
     let agent = pinned(&turn).await.unwrap();
     assert_eq!(agent.own_model().as_deref(), Some("p/other"));
-    assert_eq!(pinned(&turn).await.unwrap(), agent, "the turn begins once");
+    let again = turn.begin_as_run("").await.unwrap().agent.unwrap();
+    assert_eq!(again.definition, agent, "the turn begins once");
     let head = store.conversation_head(&tenant(), "c").await.unwrap();
     assert_eq!(head.unwrap().model.as_deref(), Some("p/other"));
     let event = turn.events().await.remove(0).event_data;

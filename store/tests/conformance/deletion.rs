@@ -159,9 +159,10 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
 /// conversation whole or gone, and in the end it is gone.
 async fn renamed<S: TurnStore>(turn: &Turn<S>) -> Result<(), StoreError> {
     let title = ConversationChange::of_title("x");
+    let access = tenant();
     let changed = turn
         .store
-        .change_conversation(&tenant(), &turn.conversation, &title);
+        .change_conversation(&access, &turn.conversation, &title);
     changed.await.map(drop)
 }
 
