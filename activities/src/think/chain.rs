@@ -353,7 +353,7 @@ mod tests {
             refusing: vec![0],
             ..ChainPosition::default()
         };
-        let pick = Pick::of(&agent, Some(at), &Circuits::new(Duration::ZERO));
+        let pick = Pick::of(&agent, Some(at), None, &Circuits::new(Duration::ZERO));
         assert!(pick.after(&FailureCode::LlmOverloaded).is_empty());
         assert_eq!(positions(&pick.after_wait(&pick.at.given_up)), [0, 1]);
     }

@@ -83,6 +83,11 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     };
     set(seed_name, seed.map(Value::from));
     merge(&mut body, Value::Object(extra_body.clone()));
+    // An agent says so, too, that its server refuses the field. OpenAI's field is never empty.
+    let given = extra_body.get("stream_options").and_then(Value::as_object);
+    if let (Some(fields), true) = (body.as_object_mut(), given.is_some_and(Map::is_empty)) {
+        fields.shift_remove("stream_options");
+    }
     body
 }
 
