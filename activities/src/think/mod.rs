@@ -120,7 +120,8 @@ impl Thinker {
         if request.before_turn {
             self.plan_hooks(claimed).await
         } else {
-            self.call_model(claimed, &request, &call).await
+            // On the heap, because the future is large: it holds the stages of a call.
+            Box::pin(self.call_model(claimed, &request, &call)).await
         }
     }
 
@@ -227,8 +228,7 @@ impl Thinker {
             self.stopped(claimed).keep_text(text).await;
         }
         let failed = self.failed(claimed, call.calls);
-        // On the heap, because only failures need the future.
-        Err(Box::pin(failed.end(pick, &error, &listener)).await)
+        Err(failed.end(pick, &error, &listener).await)
     }
 
     /// Returns the turn's pinned agent.
