@@ -232,8 +232,7 @@ impl Thinker {
             self.stopped(claimed).keep_text(text).await;
         }
         let failed = self.failed(claimed, call.calls);
-        // On the heap, because only failures need the future.
-        Err(Box::pin(failed.end(pick, &error, &listener)).await)
+        Err(failed.end(pick, &error, &listener).await)
     }
 
     /// Returns the turn's pinned agent.

@@ -5,8 +5,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, MessageRole},
 };
 use everturn_store::{
-    Access, ContextMessage, Conversations, MessageQueue, NotRetryable, QueuedMessage, RetryTurn,
-    StoreError, TurnInputs, model_input::join_retries,
+    Access, ContextMessage, MessageQueue, NotRetryable, QueuedMessage, RetryTurn, StoreError,
+    TurnInputs, model_input::join_retries,
 };
 
 use super::{

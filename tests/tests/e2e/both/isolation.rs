@@ -411,11 +411,12 @@ async fn what_is_ones_own_can_be_reached() {
             if answer.status().is_success() {
                 continue;
             }
-            // A conversation without a turn has nothing to resume, no agent execution and no tool execution.
+            // A conversation without a turn has nothing to resume or retry, no agent execution and no tool execution.
             let problem: Value = answer.json().await.unwrap();
             let code = problem["code"].as_str().unwrap();
             let none = [
                 "no_checkpoint",
+                "not_retryable",
                 "agent_execution_not_found",
                 "execution_not_found",
             ];
