@@ -214,7 +214,8 @@ impl Thinker {
         limits.wait(agent, &mut listener).await?;
         // Heartbeats begin here, because a source of tools may take long, and a model does.
         let ask = self.ask(claimed, pick, request, call);
-        let asked = ask.run(context, &mut listener);
+        // On the heap, because the future is large: it holds the request.
+        let asked = Box::pin(ask.run(context, &mut listener));
         let progress = Progress::default();
         let ended = claimed.attempt.run(&progress, limit, asked).await;
         listener.leave(match &ended {
