@@ -126,6 +126,17 @@ async fn geminis_families_are_told_how_much_to_think_in_their_own_way() {
 }
 
 #[tokio::test]
+async fn an_agent_leaves_out_the_options_of_a_stream() {
+    let body = body(
+        ProviderKind::OpenAi,
+        "m",
+        all(json!({"stream_options": {}})),
+    )
+    .await;
+    assert_eq!(body.get("stream_options"), None, "{body}");
+}
+
+#[tokio::test]
 async fn without_parameters_nothing_is_sent_of_them() {
     for kind in ProviderKind::ALL {
         let body = body(kind, "model-1", Parameters::default()).await;

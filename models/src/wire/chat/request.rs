@@ -1,6 +1,6 @@
 //! The body of a request for a chat completion.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     conversation::{Call, Conversation, File, Message, Reply, UserPart},
@@ -236,7 +236,7 @@ fn tool(offered: &OfferedTool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::ProviderKind;
+    use crate::{profile::ProfileSettings, provider::ProviderKind};
 
     #[test]
     fn only_providers_that_know_the_key_of_a_conversation_get_it() {
@@ -246,7 +246,7 @@ mod tests {
                 cache_key: cache_key.to_owned(),
                 ..ModelRequest::default()
             };
-            let profile = Profile::of(kind, host, "m");
+            let profile = Profile::of(kind, host, "m", ProfileSettings::default());
             body(&request, &profile).get("prompt_cache_key").cloned()
         };
         let chat = ProviderKind::OpenAi;
