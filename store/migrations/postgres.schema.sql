@@ -184,6 +184,8 @@ CREATE TABLE public.conversations (
     spent_cache_write bigint DEFAULT 0 NOT NULL,
     spent_reasoning bigint DEFAULT 0 NOT NULL,
     spent_nano bigint,
+    model text DEFAULT ''::text NOT NULL,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
     spent_estimated bigint DEFAULT 0 NOT NULL,
     spent_cut_calls bigint DEFAULT 0 NOT NULL,
     spent_cut_tokens bigint DEFAULT 0 NOT NULL,
@@ -207,6 +209,7 @@ CREATE TABLE public.messages (
     on_busy text DEFAULT ''::text NOT NULL,
     attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
     sent_by text COLLATE pg_catalog."C",
+    model text,
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.tool_execution_records (
@@ -295,6 +298,8 @@ CREATE VIEW public.conversations_at_work AS
     conversations.spent_cache_write,
     conversations.spent_reasoning,
     conversations.spent_nano,
+    conversations.model,
+    conversations.metadata,
     conversations.spent_estimated,
     conversations.spent_cut_calls,
     conversations.spent_cut_tokens,
