@@ -54,7 +54,12 @@ fn a_profile_has_only_the_fields_of_its_kind() {
         ),
         (
             file("openai", "cache = \"marks\""),
-            "`cache` of a profile means nothing for a provider of kind `openai`, only for kind `anthropic`",
+            "a provider of kind `openai` has no cache with \"marks\"",
+        ),
+        (
+            file("gemini", "cache = \"own\""),
+            "`cache` of a profile means nothing for a provider of kind `gemini`, only for kind `openai` or \
+             `openai_responses` or `azure` or `anthropic`",
         ),
         (
             file("openai_responses", "think_tags = true"),

@@ -181,7 +181,7 @@ fn of_events() -> Vec<Query> {
             hot::postgres("events/conversation_status"),
             text,
             "'c5000', 't', NULL",
-            2,
+            4,
         ),
     ]
 }

@@ -18,7 +18,7 @@ async fn a_message_that_went_missing_cuts_the_follower() {
     let mut following = stream.follow(&"c".into()).await.unwrap();
     // As if one had been published that never came.
     server
-        .command("HINCRBY everturn:2:{c}:open #number 1")
+        .command("HINCRBY everturn:3:{c}:open #number 1")
         .await
         .unwrap();
     publish(&stream, piece(&text, 1, 1, "b")).await;
@@ -27,7 +27,7 @@ async fn a_message_that_went_missing_cuts_the_follower() {
     assert_eq!(following.open[0].text, "ab");
     // Somebody else's message on the channel.
     server
-        .command("PUBLISH everturn:2:{c} hello")
+        .command("PUBLISH everturn:3:{c} hello")
         .await
         .unwrap();
     assert_eq!(next(&mut following.items).await, None);

@@ -37,7 +37,7 @@ async fn every_key_expires_and_is_in_the_slot_of_its_conversation() {
         .unwrap();
     stream.announce(&"three".into(), news()).await.unwrap();
     let odd = "EVAL \"for _, key in ipairs(redis.call('KEYS', '*')) do if redis.call('PTTL', key) < 1 or \
-               not string.find(key, '^everturn:2:{%l+}:') then return key end end return 'none'\" 0";
+               not string.find(key, '^everturn:3:{%l+}:') then return key end end return 'none'\" 0";
     assert_eq!(
         (
             server.command(odd).await.unwrap().as_str(),

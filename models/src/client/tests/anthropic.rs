@@ -88,7 +88,9 @@ async fn a_turn_with_parallel_calls() {
         deltas,
         [
             (Part::Text, "I will ".to_owned()),
-            (Part::Text, "look.".to_owned())
+            (Part::Text, "look.".to_owned()),
+            (Part::Call(0), "weather\n{\"city\": \"Oslo\", ".to_owned()),
+            (Part::Call(0), "\"id\": 9007199254740993}".to_owned()),
         ]
     );
     assert_eq!(reply.text, "I will look.");
@@ -192,7 +194,8 @@ async fn thinking_goes_back_signed_with_its_call() {
         deltas,
         [
             (Part::Reasoning, "Hm, ".to_owned()),
-            (Part::Reasoning, "weather.".to_owned())
+            (Part::Reasoning, "weather.".to_owned()),
+            (Part::Call(0), "weather\n{}".to_owned()),
         ]
     );
     assert_eq!(reply.reasoning, "Hm, weather.");

@@ -72,6 +72,9 @@ async fn a_turn_with_parallel_calls() {
         (Part::Reasoning, "Two cities."),
         (Part::Text, "I will "),
         (Part::Text, "look."),
+        (Part::Call(0), "weather\n{\"city\":\"Oslo\"}"),
+        (Part::Call(1), "weather\n{\"city\":\"東京\"}"),
+        (Part::Call(2), "weather\n{\"city\":\"Oslo\"}"),
     ];
     assert_eq!(deltas, expected.map(|(part, text)| (part, text.to_owned())));
     let calls = reply.tool_calls.iter();

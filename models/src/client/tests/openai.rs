@@ -74,6 +74,10 @@ async fn a_turn_with_parallel_calls() {
         (Part::Reasoning, "Two cities."),
         (Part::Text, "I will "),
         (Part::Text, "look — 東京."),
+        (Part::Call(0), "weather\n{\"city\": \"Oslo\", "),
+        (Part::Call(1), "weather\n{\"id\":9007199254740993,"),
+        (Part::Call(0), "\"n\": 123456789012345678901234567890}"),
+        (Part::Call(1), "\"city\":\"東京\"}"),
     ];
     assert_eq!(deltas, expected.map(|(part, text)| (part, text.to_owned())));
     assert_eq!(reply.text, "I will look — 東京.");

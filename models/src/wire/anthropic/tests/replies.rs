@@ -59,7 +59,8 @@ fn a_text_and_calls() {
         tool(2, "toolu_2", &[ROME]),
     ];
     let heard = hear_blocks(&blocks, "tool_use");
-    assert_eq!(heard.deltas.len(), 2);
+    // Two pieces of the text, and three of the arguments.
+    assert_eq!(heard.deltas.len(), 5);
     let reply = heard.reply.unwrap();
     assert_eq!(reply.text, "Let me look.");
     assert_eq!(calls(&reply), [("toolu_1", PARIS), ("toolu_2", ROME)]);
