@@ -87,7 +87,7 @@ async fn the_views_show_the_turn(stack: &Stack, conversation: &str) {
         .await;
     assert_eq!(
         status,
-        json!({"is_running": false, "last_sequence": 8, "current_message_id": null, "waiting": null})
+        json!({"is_running": false, "last_sequence": 8, "current_message_id": null, "model": null, "waiting": null})
     );
     let timeline = stack
         .get(&format!("/conversations/{conversation}/messages"))

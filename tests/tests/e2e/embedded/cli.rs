@@ -286,7 +286,7 @@ async fn execution_status_answers_with_no_worker_alive() {
         .await;
     assert_eq!(
         status,
-        json!({"is_running": true, "last_sequence": 1, "current_message_id": message, "waiting": null})
+        json!({"is_running": true, "last_sequence": 1, "current_message_id": message, "model": null, "waiting": null})
     );
 }
 

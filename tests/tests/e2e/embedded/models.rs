@@ -82,10 +82,10 @@ async fn a_message_or_a_conversation_chooses_the_model_of_whole_turns() {
     assert_eq!(agents["agents"][0]["models"], allowed);
 
     // A message chooses, for each step of its turn.
-    send(&stack, "c", "hello", None).await;
-    stack.ended("c", 1).await;
-    send(&stack, "c", "calculate", Some("second/other")).await;
-    stack.ended("c", 2).await;
+    send(&stack, "chosen-models", "hello", None).await;
+    stack.ended("chosen-models", 1).await;
+    send(&stack, "chosen-models", "calculate", Some("second/other")).await;
+    stack.ended("chosen-models", 2).await;
     assert_eq!(second.requests().len(), 2, "both steps");
     assert!(
         second
@@ -95,15 +95,22 @@ async fn a_message_or_a_conversation_chooses_the_model_of_whole_turns() {
     );
 
     // The conversation changes its model in the middle.
-    let (status, changed) = change(&stack, "c", &json!({"model": "second/small"})).await;
+    let (status, changed) =
+        change(&stack, "chosen-models", &json!({"model": "second/small"})).await;
     assert_eq!((status, &changed["model"]), (200, &json!("second/small")));
-    send(&stack, "c", "and now?", None).await;
-    stack.ended("c", 3).await;
-    send(&stack, "c", "and this?", Some("scripted/scripted")).await;
-    stack.ended("c", 4).await;
-    let (_, changed) = change(&stack, "c", &json!({"model": ""})).await;
+    send(&stack, "chosen-models", "and now?", None).await;
+    stack.ended("chosen-models", 3).await;
+    send(
+        &stack,
+        "chosen-models",
+        "and this?",
+        Some("scripted/scripted"),
+    )
+    .await;
+    stack.ended("chosen-models", 4).await;
+    let (_, changed) = change(&stack, "chosen-models", &json!({"model": ""})).await;
     assert_eq!(changed["model"], Value::Null);
-    send(&stack, "c", "the end", None).await;
+    send(&stack, "chosen-models", "the end", None).await;
     let expected = [
         said("first", None),
         said("second", Some("second/other")),
@@ -111,7 +118,7 @@ async fn a_message_or_a_conversation_chooses_the_model_of_whole_turns() {
         said("first", Some("scripted/scripted")),
         said("first", None),
     ];
-    assert_eq!(answers(&stack, "c", 5).await, expected);
+    assert_eq!(answers(&stack, "chosen-models", 5).await, expected);
 
     // What answered is in the usage, with its own price.
     let usage = stack.get_api("/api/v1/usage").await;
@@ -136,24 +143,28 @@ async fn a_model_that_the_agent_does_not_have_is_refused() {
         assert!(detail.contains("second/other"), "{detail}");
     };
     let other = json!({"content": "hello", "model": "second/unknown", "create": {}});
-    refused(stack.post("/conversations/c/messages", &other).await);
-    let url = format!("{}/api/v1/agent/conversations/c", stack.url());
+    refused(
+        stack
+            .post("/conversations/unknown-models/messages", &other)
+            .await,
+    );
+    let url = format!("{}/api/v1/agent/conversations/unknown-models", stack.url());
     let shown = stack.http.get(url).send().await.unwrap();
     assert_eq!(shown.status(), 404, "no conversation was made");
-    let new = json!({"id": "c", "model": "second/unknown"});
+    let new = json!({"id": "unknown-models", "model": "second/unknown"});
     refused(stack.post("/conversations", &new).await);
-    let new = json!({"id": "c", "model": "second/other"});
+    let new = json!({"id": "unknown-models", "model": "second/other"});
     assert_eq!(stack.post("/conversations", &new).await.0, 201);
     let unknown = json!({"model": "second", "title": "Another"});
-    refused(change(&stack, "c", &unknown).await);
-    let shown = stack.get("/conversations/c").await;
+    refused(change(&stack, "unknown-models", &unknown).await);
+    let shown = stack.get("/conversations/unknown-models").await;
     assert_eq!(
         [&shown["model"], &shown["title"]],
         [&json!("second/other"), &json!("")]
     );
 
     // A repeated message is one message with one model.
-    let path = "/conversations/c/messages";
+    let path = "/conversations/unknown-models/messages";
     let message = json!({"content": "hello", "message_id": "m", "model": "second/small"});
     assert_eq!(stack.post(path, &message).await.0, 202);
     assert_eq!(stack.post(path, &message).await.0, 202);
@@ -164,7 +175,7 @@ async fn a_model_that_the_agent_does_not_have_is_refused() {
         (409, &json!("idempotency_conflict"))
     );
     let expected = [said("second", Some("second/small"))];
-    assert_eq!(answers(&stack, "c", 1).await, expected);
+    assert_eq!(answers(&stack, "unknown-models", 1).await, expected);
 }
 
 #[tokio::test]
@@ -180,8 +191,8 @@ async fn the_fallback_follows_the_chosen_model() {
     let keys = "[agents.default.fallback]\nmodels = [\"second/other\", \"second/small\"]\n";
     let stack = stack(named("first").await, &second, keys).await;
     let _running = stack.start().await;
-    send(&stack, "c", "hello", Some("second/other")).await;
-    let events = stack.ended("c", 1).await;
+    send(&stack, "followed-models", "hello", Some("second/other")).await;
+    let events = stack.ended("followed-models", 1).await;
     let fallback = data(&events, "model_fallback")[0];
     assert_eq!(
         [&fallback["from"], &fallback["to"]],
@@ -199,19 +210,23 @@ async fn a_running_turn_keeps_its_model_and_shows_it() {
     let second = Model::start(|_| Reply::text("second to the end").held()).await;
     let stack = stack(named("first").await, &second, "").await;
     let _running = stack.start().await;
-    send(&stack, "c", "hello", Some("second/other")).await;
-    stack.saw("c", "user_message").await;
-    let status = stack.get("/conversations/c/execution-status").await;
+    send(&stack, "running-models", "hello", Some("second/other")).await;
+    stack.saw("running-models", "user_message").await;
+    let status = stack
+        .get("/conversations/running-models/execution-status")
+        .await;
     assert_eq!(status["model"], "second/other");
     // The choice of a message that waits is its own.
-    send(&stack, "c", "and you?", None).await;
+    send(&stack, "running-models", "and you?", None).await;
     second.release();
     let expected = [
         said("second to the end", Some("second/other")),
         said("first", None),
     ];
-    assert_eq!(answers(&stack, "c", 2).await, expected);
-    let status = stack.get("/conversations/c/execution-status").await;
+    assert_eq!(answers(&stack, "running-models", 2).await, expected);
+    let status = stack
+        .get("/conversations/running-models/execution-status")
+        .await;
     assert_eq!(status["model"], Value::Null);
 }
 
@@ -233,20 +248,22 @@ async fn each_tenant_has_the_models_of_its_own_agents() {
             .choosing_model(Some(model.to_owned()))
     };
     let ours = client(&acme, "second/secret");
-    ours.submit_first("talk", Some("clerk"), "hello", None)
+    ours.submit_first("tenants-models", Some("clerk"), "hello", None)
         .await
         .unwrap();
     let theirs = client(&globex, "second/secret");
-    let refused = theirs.submit_first("talk", None, "hello", None).await;
+    let refused = theirs
+        .submit_first("tenants-models", None, "hello", None)
+        .await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("unknown_model"), "{refused}");
     let theirs = client(&globex, "second/other");
     theirs
-        .submit_first("talk", None, "hello", None)
+        .submit_first("tenants-models", None, "hello", None)
         .await
         .unwrap();
     for (key, model) in [(&acme, "second/secret"), (&globex, "second/other")] {
-        let events = ended(&stack, key, "talk").await;
+        let events = ended(&stack, key, "tenants-models").await;
         assert_eq!(data(&events, "user_message")[0]["model"], model);
         assert_eq!(data(&events, "assistant_message")[0]["content"], "second");
     }

@@ -50,16 +50,22 @@ async fn a_provider_is_told_what_its_table_names() {
     ];
     // The conversations of both tenants have one name, and different metadata.
     for (key, plan) in keys.iter().zip([json!({"plan": "gold"}), json!({})]) {
-        let new = json!({"id": "talk", "agent": "told", "metadata": plan});
+        let new = json!({"id": "told-facts", "agent": "told", "metadata": plan});
         let (status, body) = sent(&stack, key, "POST", "/conversations", &new).await;
         assert_eq!(status, 201, "{body}");
-        let shown = sent(&stack, key, "GET", "/conversations/talk", &Value::Null)
-            .await
-            .1;
+        let shown = sent(
+            &stack,
+            key,
+            "GET",
+            "/conversations/told-facts",
+            &Value::Null,
+        )
+        .await
+        .1;
         assert_eq!(shown["metadata"], plan);
         let client = GatewayClient::with_token(&stack.url(), Some(key)).unwrap();
-        client.submit("talk", "hello", None).await.unwrap();
-        ended(&stack, key, "talk").await;
+        client.submit("told-facts", "hello", None).await.unwrap();
+        ended(&stack, key, "told-facts").await;
     }
     let [acme, globex] = &told.requests()[..] else {
         panic!("one call a turn")
@@ -69,7 +75,7 @@ async fn a_provider_is_told_what_its_table_names() {
         json!({"plan": "gold", "tenant": "acme", "tags": ["plan:gold"]})
     );
     assert_eq!(globex.body["metadata"], json!({"tenant": "globex"}));
-    assert_eq!(header(acme, "x-conversation"), Some("talk"));
+    assert_eq!(header(acme, "x-conversation"), Some("told-facts"));
     assert_eq!(header(acme, "x-plan"), Some("gold"));
     assert_eq!(header(globex, "x-plan"), None);
     let users = [acme, globex].map(|request| request.body["user"].as_str().unwrap());
@@ -84,24 +90,45 @@ async fn metadata_is_changed_as_a_whole_and_limited() {
     let stack = stack(&told).await;
     let _running = stack.start().await;
     let key = create(&stack, &["--tenant", "acme"]).await;
-    let new = json!({"id": "talk", "agent": "told", "metadata": {"plan": "gold", "team": "a"}});
+    let new =
+        json!({"id": "told-metadata", "agent": "told", "metadata": {"plan": "gold", "team": "a"}});
     sent(&stack, &key, "POST", "/conversations", &new).await;
     let wrong = json!({"metadata": {"a key": "x"}, "title": "Other"});
-    let (status, problem) = sent(&stack, &key, "PATCH", "/conversations/talk", &wrong).await;
+    let (status, problem) = sent(
+        &stack,
+        &key,
+        "PATCH",
+        "/conversations/told-metadata",
+        &wrong,
+    )
+    .await;
     assert_eq!((status, &problem["code"]), (400, &json!("invalid_body")));
     let changed = json!({"metadata": {"plan": "silver"}});
-    let (status, _) = sent(&stack, &key, "PATCH", "/conversations/talk", &changed).await;
+    let (status, _) = sent(
+        &stack,
+        &key,
+        "PATCH",
+        "/conversations/told-metadata",
+        &changed,
+    )
+    .await;
     assert_eq!(status, 200);
-    let shown = sent(&stack, &key, "GET", "/conversations/talk", &Value::Null)
-        .await
-        .1;
+    let shown = sent(
+        &stack,
+        &key,
+        "GET",
+        "/conversations/told-metadata",
+        &Value::Null,
+    )
+    .await
+    .1;
     assert_eq!(
         [&shown["metadata"], &shown["title"]],
         [&changed["metadata"], &json!("")]
     );
     let client = GatewayClient::with_token(&stack.url(), Some(&key)).unwrap();
-    client.submit("talk", "hello", None).await.unwrap();
-    ended(&stack, &key, "talk").await;
+    client.submit("told-metadata", "hello", None).await.unwrap();
+    ended(&stack, &key, "told-metadata").await;
     let request = told.requests().remove(0);
     assert_eq!(request.body["metadata"]["plan"], "silver");
     assert_eq!(

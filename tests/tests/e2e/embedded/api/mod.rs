@@ -46,8 +46,14 @@ async fn no_answer_to_an_admin_is_outside_the_document() {
 
 /// Sends what the document allows and does not allow, with a key of these scopes.
 async fn fuzz(scopes: &str, args: &[&str]) {
-    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
-    stack.configure(AUTH);
+    let model = Model::start(|_: &Request| Reply::text("Yes.")).await;
+    let openai = format!(
+        "[providers.openai]\nkind = \"openai\"\nbase_url = \"{}\"\n",
+        model.base_url()
+    );
+    // The document's example of a chosen model.
+    let stack = Stack::with_agent(model, "models = [\"openai/gpt-5-mini\"]").await;
+    stack.configure(&format!("{AUTH}\n{openai}"));
     let key = create(&stack, &["--tenant", "acme", "--scope", scopes]).await;
     let _running = stack.start().await;
     let run = program("schemathesis")
