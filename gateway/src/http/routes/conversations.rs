@@ -53,7 +53,7 @@ pub(super) struct NewConversationBody {
     agent: Option<String>,
     /// The model of the conversation's messages, `provider/model`, among the models of the agent (`GET /agents`). Without
     /// the field: the agent's own model.
-    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    #[schema(example = "openai/gpt-5-mini")]
     model: Option<String>,
     /// Texts of the conversation for its LLM calls, at most 16. The operator decides which of the texts a provider gets.
     #[schema(value_type = Option<MetadataMap>)]
@@ -173,6 +173,7 @@ async fn find_or_create(
     properties: NewProperties,
     chosen: Option<&str>,
 ) -> Result<(Conversation, bool), Problem> {
+    let metadata = metadata::checked(properties.metadata.unwrap_or_default())?;
     let is_named = id.is_some();
     let name = match id {
         Some(id) => Name::checked(id)?.into_text(),
@@ -191,7 +192,6 @@ async fn find_or_create(
     let agent = known_agent(state, caller, properties.agent.as_deref())?;
     model_choice::checked(state, &agent, chosen.map(str::to_owned))?;
     let model = properties.model.filter(|model| !model.is_empty());
-    let metadata = metadata::checked(properties.metadata.unwrap_or_default())?;
     let new = NewConversation {
         name,
         access: caller.access.clone(),
@@ -301,7 +301,7 @@ pub(super) struct ChangeBody {
     title: Option<String>,
     /// The model of new messages, `provider/model`, among the models of the agent. The empty text chooses the agent's own
     /// model. Messages that wait already keep their model.
-    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    #[schema(example = "openai/gpt-5-mini")]
     model: Option<String>,
     /// The new metadata, in place of the whole earlier metadata.
     #[schema(value_type = Option<MetadataMap>)]

@@ -47,7 +47,7 @@ pub(super) struct NewMessageBody {
     message_id: Option<String>,
     /// The model of the whole turn, `provider/model`, among the models of the agent (`GET /agents`). Without the field: the
     /// model of the conversation, or else the agent's own model. A message that joins a running turn changes no model.
-    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    #[schema(example = "openai/gpt-5-mini")]
     model: Option<String>,
     #[serde(default)]
     #[schema(default = "queue")]
@@ -68,7 +68,7 @@ pub(super) struct FirstMessageBody {
     #[schema(example = "default")]
     agent: Option<String>,
     /// The model of the conversation's messages, `provider/model`, among the models of the agent.
-    #[schema(max_length = 512, example = "openai/gpt-5-mini")]
+    #[schema(example = "openai/gpt-5-mini")]
     model: Option<String>,
     /// Texts of the conversation for its LLM calls, at most 16. The operator decides which of the texts a provider gets.
     #[schema(value_type = Option<MetadataMap>)]

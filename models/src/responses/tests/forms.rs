@@ -1,6 +1,6 @@
 //! The bytes of a response in every form in which servers and proxies send them.
 
-use std::{convert::Infallible, io::Write};
+use std::{convert::Infallible, io::Write, sync::LazyLock};
 
 use axum::http;
 use flate2::{Compression, write::GzEncoder};
@@ -17,6 +17,10 @@ const NOISE: &[&str] = &[
     "data: {\"type\":\"response.output_text.done\",\"text\":\"no\"}\n\n",
 ];
 
+/// A client that calls no server. Reading the roots of TLS takes longer than reading a response.
+static CLIENT: LazyLock<ResponsesClient> =
+    LazyLock::new(|| client("http://127.0.0.1:1".to_owned(), false));
+
 /// Reads a response in the foreground from the pieces of a body.
 fn read_as(header: Option<(&str, &str)>, pieces: &[&[u8]]) -> Asked {
     let pieces: Vec<_> = pieces
@@ -29,8 +33,7 @@ fn read_as(header: Option<(&str, &str)>, pieces: &[&[u8]]) -> Asked {
     }
     let body = reqwest::Body::wrap_stream(stream::iter(pieces));
     let answer = answer.body(body).unwrap().into();
-    let client = client("http://127.0.0.1:1".to_owned(), false);
-    let target = client.targets.get("p").unwrap();
+    let target = CLIENT.targets.get("p").unwrap();
     let (request, mut recorder) = (hello(), Recorder::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
