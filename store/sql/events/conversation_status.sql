@@ -1,5 +1,5 @@
--- Selects the log of a conversation, its last sequence number, its newest running turn with the turn's chosen model, and
--- its first waiting message.
+-- Selects the log of a conversation, its last sequence number, its newest running turn with the turn's chosen model,
+-- and its first waiting message.
 -- Index: key of conversations, key of messages, agent_executions_running, messages_queued
 --
 -- :conversation_id text

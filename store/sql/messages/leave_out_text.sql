@@ -1,5 +1,5 @@
--- Leaves the text of a failed step out of the conversation's context: the row moves to a thread of its own. The tool calls
--- of a step stay.
+-- Leaves the text of a failed step out of the conversation's context: the row moves to a thread of its own. The tool
+-- calls of a step stay.
 -- Index: key of messages
 --
 -- :conversation_id text

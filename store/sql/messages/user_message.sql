@@ -1,4 +1,5 @@
--- Selects a user's message, or a user's retry. The row also has the status of the agent execution that took the message.
+-- Selects a user's message, or a user's retry. The row also has the status of the agent execution that took the
+-- message.
 -- Index: key of messages, key of agent_executions
 --
 -- :conversation_id text

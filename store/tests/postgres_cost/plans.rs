@@ -209,8 +209,9 @@ fn of_turns() -> Vec<Query> {
             hot::postgres("checkpoints/claim_step"),
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
-            // The checkpoint, the log and the tenant, the epoch of the conversation's run, and the budget.
-            5,
+            // The checkpoint, the log, tenant, owner and metadata of the conversation, the epoch of its run, and the
+            // budget. Five look-ups in the index of conversations read more pages than rows.
+            8,
         ),
         query(
             "claim of a stored step",
@@ -388,15 +389,16 @@ fn of_messages() -> Vec<Query> {
         query(
             "repeated message",
             hot::postgres("messages/queued_message"),
-            "text, text, text, text, text, jsonb",
-            "'c5000', 'm2', 'client3', 'x', 'reject', '[]'",
+            "text, text, text, text, text, jsonb, text",
+            "'c5000', 'm2', 'client3', 'x', 'reject', '[]', NULL",
             5,
         ),
         query(
             "accepted message, far over the limit of turns",
             hot::postgres("messages/queue_message"),
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text, text",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL, 'user'",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text, text, \
+             text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL, NULL, 'user'",
             20,
         ),
     ]
