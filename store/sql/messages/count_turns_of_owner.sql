@@ -15,7 +15,7 @@ SELECT (
         ) AS waiting_of_all
         UNION
         SELECT conversation_id FROM (
-            SELECT DISTINCT conversation_id FROM running_turns
+            SELECT conversation_id FROM running_turns
             WHERE tenant_id = :tenant_id
             ORDER BY conversation_id
             LIMIT 10000

@@ -64,7 +64,8 @@ WHERE EXISTS (
             ) AS waiting_of_all
             UNION
             SELECT conversation_id FROM (
-                SELECT DISTINCT conversation_id FROM running_turns
+                -- Without DISTINCT, because a conversation has one running turn, and the planner then reads the index.
+                SELECT conversation_id FROM running_turns
                 WHERE tenant_id = :tenant_id
                 ORDER BY conversation_id
                 LIMIT 10000
