@@ -79,7 +79,7 @@ test("conversations are made, listed, renamed and deleted", { skip }, async () =
   const found = [];
   for await (const conversation of everturn.conversations({ search: "ANOTHER", pageSize: 1 })) found.push(conversation.id);
   assert.deepEqual(found, [id]);
-  assert.deepEqual(await chat.status(), { is_running: false, last_sequence: 0, current_message_id: null, waiting: null });
+  assert.deepEqual(await chat.status(), { is_running: false, last_sequence: 0, current_message_id: null, model: null, waiting: null });
   assert.equal((await everturn.session()).credential, "none");
   const following = assert.rejects(until(chat, () => false), /the conversation has ended/);
   await until(chat, ({ connection }) => connection.status === "open");

@@ -63,6 +63,12 @@ fn frames(texts: &[String], call: bool) -> Vec<String> {
     numbered(0, events).iter().map(Value::to_string).collect()
 }
 
+fn plain(frames: &[String]) -> String {
+    frames.iter().fold(String::new(), |body, frame| {
+        body + "data: " + frame + "\n\n"
+    })
+}
+
 proptest! {
     #[test]
     fn a_response_in_any_form_is_the_response(
@@ -70,7 +76,7 @@ proptest! {
         form in forms(NOISE), at in prop::collection::vec(any::<Index>(), 0..5), end in any::<Index>(),
     ) {
         let frames = frames(&texts, call);
-        let plain: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
+        let plain = plain(&frames);
         let expected = read(&[plain.as_bytes()]).map_err(|error| error.code);
         let body = form.write(&frames);
         let reply = read(&split(body.as_bytes(), &at)).map_err(|error| error.code);
@@ -116,10 +122,7 @@ fn halves_of_a_pair_and_a_nul_are_replaced() {
 #[test]
 fn a_compressed_response_is_read() {
     let frames = frames(&["Hi.".to_owned()], false);
-    let plain: String = frames
-        .iter()
-        .map(|frame| format!("data: {frame}\n\n"))
-        .collect();
+    let plain = plain(&frames);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(plain.as_bytes()).unwrap();
     let bytes = gzip.finish().unwrap();
