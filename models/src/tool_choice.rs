@@ -1,5 +1,7 @@
 //! The tool that a model must, or must not, call in the first step of a turn.
 
+use serde_json::Value;
+
 /// A demand on the tool calls of one reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
@@ -24,6 +26,16 @@ impl ToolChoice {
             "required" => Self::Required,
             "none" => Self::None,
             name => Self::Tool(name.to_owned()),
+        }
+    }
+
+    /// Returns the demand as OpenAI's wires write it. `tool` writes the demand for one tool.
+    pub(crate) fn on_openai(&self, tool: impl FnOnce(&str) -> Value) -> Value {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::Required => "required".into(),
+            Self::None => "none".into(),
+            Self::Tool(name) => tool(name),
         }
     }
 

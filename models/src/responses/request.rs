@@ -11,7 +11,6 @@ use crate::{
     profile::Profile,
     provider::ProviderKind,
     strict_schema::strict,
-    tool_choice::ToolChoice,
 };
 
 /// The value that adds a model's thoughts to the reply, because the model needs its thoughts back together with
@@ -54,7 +53,7 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(demand) = request.demand() {
-        body["tool_choice"] = tool_choice(demand);
+        body["tool_choice"] = demand.on_openai(|name| json!({"type": "function", "name": name}));
     }
     if let Some(parallel) = request.parallel_calls() {
         body["parallel_tool_calls"] = json!(parallel);
@@ -95,15 +94,6 @@ pub(crate) fn body(request: &ModelRequest, mode: Mode, profile: &Profile) -> Val
     }
     merge(&mut body, Value::Object(extra));
     body
-}
-
-fn tool_choice(demand: &ToolChoice) -> Value {
-    match demand {
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::Required => json!("required"),
-        ToolChoice::None => json!("none"),
-        ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
-    }
 }
 
 fn format(output: &OutputFormat) -> Value {

@@ -1,11 +1,12 @@
 //! Replies from bytes, without a network: the helpers that the tests of every wire share.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, future::Future};
 
 use axum::http;
 use everturn_stream::Part;
 use futures::stream;
 use proptest::{prelude::*, sample::Index};
+use reqwest::Response;
 use serde_json::{Map, Value, json};
 
 use super::{Exchange, call, reader};
@@ -27,14 +28,31 @@ pub(super) struct Heard {
     pub(super) reply: Result<ModelReply, ModelError>,
 }
 
-/// Reads the reply of a wire from the pieces of a body.
-pub(super) fn heard(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
+/// Returns an answer whose body arrives in these pieces.
+pub(crate) fn answer(header: Option<(&str, &str)>, pieces: &[&[u8]]) -> Response {
     let pieces: Vec<_> = pieces
         .iter()
         .map(|piece| Ok::<_, Infallible>(piece.to_vec()))
         .collect();
+    let mut answer = http::Response::builder();
+    if let Some((name, value)) = header {
+        answer = answer.header(name, value);
+    }
     let body = reqwest::Body::wrap_stream(stream::iter(pieces));
-    let answer = http::Response::new(body).into();
+    answer.body(body).unwrap().into()
+}
+
+/// Runs a future that waits for nothing but time.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.unwrap().block_on(future)
+}
+
+/// Reads the reply of a wire from the pieces of a body.
+pub(super) fn heard(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
+    let answer = answer(None, pieces);
     let mut request = request(vec![user("Hello")]);
     request.tools.push(OfferedTool {
         name: "ping".into(),
@@ -49,11 +67,7 @@ pub(super) fn heard(kind: ProviderKind, pieces: &[&[u8]]) -> Heard {
     };
     let mut deltas = Vec::new();
     let mut listener = |part: Part, piece: &str| deltas.push((part, piece.to_owned()));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let reply = runtime.block_on(call::read(exchange, answer, &mut listener));
+    let reply = block_on(call::read(exchange, answer, &mut listener));
     Heard { deltas, reply }
 }
 

@@ -1,14 +1,12 @@
 //! The bytes of a response in every form in which servers and proxies send them.
 
-use std::{convert::Infallible, io::Write, sync::LazyLock};
+use std::{io::Write, sync::LazyLock};
 
-use axum::http;
 use flate2::{Compression, write::GzEncoder};
-use futures::stream;
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
-use crate::wire::tests::{forms, split};
+use crate::wire::tests::{answer, block_on, forms, split};
 
 /// Events that change nothing.
 const NOISE: &[&str] = &[
@@ -23,24 +21,11 @@ static CLIENT: LazyLock<ResponsesClient> =
 
 /// Reads a response in the foreground from the pieces of a body.
 fn read_as(header: Option<(&str, &str)>, pieces: &[&[u8]]) -> Asked {
-    let pieces: Vec<_> = pieces
-        .iter()
-        .map(|piece| Ok::<_, Infallible>(piece.to_vec()))
-        .collect();
-    let mut answer = http::Response::builder();
-    if let Some((name, value)) = header {
-        answer = answer.header(name, value);
-    }
-    let body = reqwest::Body::wrap_stream(stream::iter(pieces));
-    let answer = answer.body(body).unwrap().into();
+    let answer = answer(header, pieces);
     let target = CLIENT.targets.get("p").unwrap();
     let (request, mut recorder) = (hello(), Recorder::default());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
     let mut call = Call::new(target, &request, &mut recorder);
-    let reply = runtime.block_on(call.follow(Some(answer)));
+    let reply = block_on(call.follow(Some(answer)));
     Asked {
         reply,
         heard: recorder.heard,

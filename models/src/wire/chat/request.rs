@@ -9,7 +9,6 @@ use crate::{
     port::{ModelRequest, OfferedTool},
     profile::{Dialect, MaxTokens, Profile, Roles, Thoughts},
     strict_schema::strict,
-    tool_choice::ToolChoice,
     wire::chat::reply::{DETAILS, EXTRA_CONTENT, REASONING_CONTENT},
 };
 
@@ -35,7 +34,7 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(demand) = request.demand() {
-        body["tool_choice"] = tool_choice(demand);
+        body["tool_choice"] = demand.on_openai(one_tool);
     }
     if let Some(output) = request.schema_field(profile.kind) {
         body["response_format"] = response_format(output);
@@ -83,7 +82,7 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     };
     set(seed_name, seed.map(Value::from));
     merge(&mut body, Value::Object(extra_body.clone()));
-    // An agent says so, too, that its server refuses the field. OpenAI's field is never empty.
+    // An empty object in `extra_body` of an agent means: the server refuses `stream_options`.
     let given = extra_body.get("stream_options").and_then(Value::as_object);
     if let (Some(fields), true) = (body.as_object_mut(), given.is_some_and(Map::is_empty)) {
         fields.shift_remove("stream_options");
@@ -91,13 +90,9 @@ pub(crate) fn body(request: &ModelRequest, profile: &Profile) -> Value {
     body
 }
 
-fn tool_choice(demand: &ToolChoice) -> Value {
-    match demand {
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::Required => json!("required"),
-        ToolChoice::None => json!("none"),
-        ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
-    }
+/// Returns the demand for a call of one tool.
+fn one_tool(name: &str) -> Value {
+    json!({"type": "function", "function": {"name": name}})
 }
 
 fn response_format(output: &OutputFormat) -> Value {
