@@ -84,17 +84,26 @@ impl<'a> Body<'a> {
     /// The body breaks, or has more than `limit` bytes.
     pub(crate) async fn whole(mut self, limit: usize) -> Result<String, Broken> {
         let mut whole = Vec::new();
-        let mut grow = |bytes: &[u8]| {
-            whole.extend_from_slice(bytes);
-            whole.len()
-        };
-        while let Some(length) = self.next(&mut grow).await? {
-            if length > limit {
-                let error = format!("the body has more than {limit} bytes");
-                return Err(self.unreadable(&error));
-            }
+        if !self.read(&mut whole, limit + 1).await? {
+            let error = format!("the body has more than {limit} bytes");
+            return Err(self.unreadable(&error));
         }
         Ok(String::from_utf8_lossy(&whole).into_owned())
+    }
+
+    /// Reads the first `limit` bytes. Returns false for a body with so many bytes or more.
+    async fn read(&mut self, read: &mut Vec<u8>, limit: usize) -> Result<bool, Broken> {
+        let mut grow = |bytes: &[u8]| {
+            let room = limit - read.len();
+            read.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            bytes.len() < room
+        };
+        while let Some(has_room) = self.next(&mut grow).await? {
+            if !has_room {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Hands the next bytes to `take`, and returns its result; `None` at the end.
@@ -154,15 +163,7 @@ impl Refusal {
         let (status, headers) = (answer.status(), answer.headers().clone());
         let mut read = Vec::new();
         if let Ok(mut body) = Body::of(call, silence, answer) {
-            let mut grow = |bytes: &[u8]| {
-                read.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BYTES - read.len())]);
-                read.len()
-            };
-            while let Ok(Some(length)) = body.next(&mut grow).await {
-                if length == MAX_ERROR_BYTES {
-                    break;
-                }
-            }
+            let _is_whole = body.read(&mut read, MAX_ERROR_BYTES).await;
         }
         Self {
             status,
@@ -215,7 +216,7 @@ impl Decoder {
     }
 }
 
-/// Writes a chunk, and all bytes that it decodes to.
+/// Writes a chunk into a decoder, and flushes the decoded bytes.
 fn write(decoder: &mut impl Write, chunk: &[u8]) -> io::Result<()> {
     decoder.write_all(chunk)?;
     decoder.flush()
