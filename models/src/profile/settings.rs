@@ -62,7 +62,7 @@ pub enum ProfileField {
 }
 
 impl ProfileField {
-    /// Returns the kinds of providers whose adapter reads the field. For other kinds, the field means nothing.
+    /// Returns the kinds of providers whose adapter reads the field. Other kinds ignore the field.
     pub fn kinds(self) -> &'static [ProviderKind] {
         match self {
             Self::CallIds => &ProviderKind::ALL,

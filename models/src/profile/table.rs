@@ -19,6 +19,15 @@ pub(super) struct Row {
 
 const NONE: ProfileSettings = ProfileSettings::NONE;
 
+/// The fields of OpenAI's models, at OpenAI and at Azure.
+const OPENAI: ProfileSettings = ProfileSettings {
+    roles: Some(Roles::Any),
+    think_tags: Some(false),
+    thoughts: Some(Thoughts::None),
+    cache: Some(Cache::Key),
+    ..NONE
+};
+
 const CHAT: &[ProviderKind] = &[ProviderKind::OpenAi];
 const CHAT_AND_AZURE: &[ProviderKind] = &[ProviderKind::OpenAi, ProviderKind::Azure];
 
@@ -28,25 +37,13 @@ pub(super) const ROWS: &[Row] = &[
         kinds: CHAT,
         hosts: &["api.openai.com"],
         models: &[],
-        set: ProfileSettings {
-            roles: Some(Roles::Any),
-            think_tags: Some(false),
-            thoughts: Some(Thoughts::None),
-            cache: Some(Cache::Key),
-            ..NONE
-        },
+        set: OPENAI,
     },
     Row {
         kinds: &[ProviderKind::Azure],
         hosts: &[],
         models: &[],
-        set: ProfileSettings {
-            roles: Some(Roles::Any),
-            think_tags: Some(false),
-            thoughts: Some(Thoughts::None),
-            cache: Some(Cache::Key),
-            ..NONE
-        },
+        set: OPENAI,
     },
     Row {
         kinds: CHAT_AND_AZURE,
