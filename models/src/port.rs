@@ -79,11 +79,9 @@ pub struct ModelRequest {
     pub provider: String,
     /// The provider's name of the model.
     pub model: String,
-    /// Name of the agent, for metrics. The provider does not get the name.
-    pub agent: String,
     /// The prices of the model, for metrics; `None` without configured prices.
     pub prices: Option<Prices>,
-    /// The caller of the turn. A provider gets the facts that its table names.
+    /// The caller of the turn, for metrics too. A provider gets the facts that its table names.
     pub caller: Caller,
     /// The estimated tokens of the call, for providers that count no tokens.
     pub estimate: TokenEstimate,

@@ -51,7 +51,6 @@ impl RequestMaker<'_> {
         let request = ModelRequest {
             provider: agent.provider.clone(),
             model: model_of(agent, self.agent_hash)?,
-            agent: agent.name.clone(),
             caller: Caller {
                 agent: agent.name.clone(),
                 ..self.caller.clone()

@@ -94,7 +94,7 @@ impl ModelClient for MeasuredModel {
             name: request.model.clone(),
         };
         let mut call = Call {
-            agent: request.agent.clone(),
+            agent: request.caller.agent.clone(),
             model,
             begun: Instant::now(),
             result: "dropped".into(),
