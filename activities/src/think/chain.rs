@@ -87,19 +87,19 @@ impl FailedModel<'_> {
     ) -> ActivityError {
         let (circuits, calls) = (self.circuits, self.calls);
         let is_refused = is_refused(error, Some(listener.text));
+        let mut failed = FailedCall {
+            chain: pick.at.clone(),
+            calls: calls - u32::from(is_refused),
+            fallback: None,
+        };
         if is_refused && error.is_retryable() {
-            return self.refused(pick, error, listener).await;
+            return self.refused(pick, error, failed, listener).await;
         }
         let Some(chain) = &pick.own.fallback else {
             return fail::from_model(error, calls);
         };
         // The number of possibly billed calls is limited, however many models the chain has.
         let is_over = !is_refused && calls >= fail::STEP_CALLS;
-        let mut failed = FailedCall {
-            chain: pick.at.clone(),
-            calls: calls - u32::from(is_refused),
-            fallback: None,
-        };
         let retry = match outcome(pick, chain, error) {
             Outcome::Ends => return fail::of_chain(error, NextTry::Never),
             Outcome::Again if is_over => return fail::of_chain(error, NextTry::Never),
@@ -134,13 +134,9 @@ impl FailedModel<'_> {
         &self,
         pick: &Pick<'_>,
         error: &ModelError,
+        mut failed: FailedCall,
         listener: &Listener<'_>,
     ) -> ActivityError {
-        let mut failed = FailedCall {
-            chain: pick.at.clone(),
-            calls: self.calls - 1,
-            fallback: None,
-        };
         let asked = error.retry_after.map_or(0, milliseconds);
         let least = failed
             .chain
