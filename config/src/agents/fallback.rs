@@ -13,7 +13,7 @@ use crate::{
     models::Models,
 };
 
-use super::models::{OwnModel, model_of};
+use super::models::{OwnModel, models_of};
 
 const MAX_MODELS: usize = 5;
 /// The failures before the next model is asked. A step makes at most six billable calls over all models. With more
@@ -55,29 +55,28 @@ impl FallbackTable {
                 format!("`models` of a fallback has 1 to {MAX_MODELS} models"),
             );
         }
-        let mut kinds = vec![own.kind];
         let mut known = BTreeSet::from([signer(own.provider, own.model)]);
-        let mut chain = Vec::new();
-        for written in self.models.get_ref() {
+        let is_new = |check: &mut Checker<'_>, written: &Spanned<String>| {
             let name = written.get_ref();
-            if !known.insert(name.clone()) {
+            let is_new = known.insert(name.clone());
+            if !is_new {
                 check.wrong(
                     written,
                     format!("the agent has model `{name}` already; name another model"),
                 );
-                continue;
             }
-            let Some((model, kind)) = model_of(check, written, (models, providers)) else {
-                continue;
-            };
-            if !kinds.contains(&kind) {
-                parameters(check, kind);
-                kinds.push(kind);
-            }
-            chain.push(model);
-        }
+            is_new
+        };
+        let named = self.models.get_ref();
         Fallback {
-            models: chain,
+            models: models_of(
+                check,
+                named,
+                (models, providers),
+                own.kind,
+                is_new,
+                parameters,
+            ),
             after: check.value_or(&self.after, DEFAULT_AFTER),
             at_once_on: self.at_once_on(check),
         }

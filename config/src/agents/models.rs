@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use everturn_models::{ProviderKind, Providers, signer};
+use everturn_models::{ProviderKind, Providers};
 use everturn_proto::turn::FallbackModel;
 use toml::Spanned;
 
@@ -37,22 +37,37 @@ pub(super) fn checked(
     if let Some(first) = written.get(MAX_MODELS) {
         check.wrong(first, format!("`models` has at most {MAX_MODELS} models"));
     }
-    let own_name = signer(own.provider, own.model);
-    let mut kinds = vec![own.kind];
     let mut names = BTreeSet::new();
+    let is_new = |check: &mut Checker<'_>, written: &Spanned<String>| {
+        let is_new = names.insert(written.get_ref().clone());
+        if !is_new {
+            check.named_twice(written, "model", written.get_ref());
+        }
+        is_new
+    };
+    let mut models = models_of(check, written, known, own.kind, is_new, parameters);
+    models.retain(|model| model.provider != own.provider || model.model != own.model);
+    models
+}
+
+/// Returns the models of the names that `is_new` accepts. `parameters` is asked once for each kind other than `own_kind`.
+pub(super) fn models_of(
+    check: &mut Checker<'_>,
+    written: &[Spanned<String>],
+    known: (&Models, &Providers),
+    own_kind: ProviderKind,
+    mut is_new: impl FnMut(&mut Checker<'_>, &Spanned<String>) -> bool,
+    parameters: impl Fn(&mut Checker<'_>, ProviderKind),
+) -> Vec<FallbackModel> {
+    let mut kinds = vec![own_kind];
     let mut models = Vec::new();
     for written in written {
-        let name = written.get_ref();
-        if !names.insert(name) {
-            check.named_twice(written, "model", name);
+        if !is_new(check, written) {
             continue;
         }
         let Some((model, kind)) = model_of(check, written, known) else {
             continue;
         };
-        if *name == own_name {
-            continue;
-        }
         if !kinds.contains(&kind) {
             parameters(check, kind);
             kinds.push(kind);
@@ -63,7 +78,7 @@ pub(super) fn checked(
 }
 
 /// Returns a model and the kind of its provider.
-pub(super) fn model_of(
+fn model_of(
     check: &mut Checker<'_>,
     written: &Spanned<String>,
     (models, providers): (&Models, &Providers),
