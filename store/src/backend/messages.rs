@@ -95,17 +95,7 @@ async fn queue(
     let Some(stored) = stored else {
         return Err(refusal(connection, access, new).await?);
     };
-    if !stored.has_this_content {
-        // The client used one id twice by mistake. The second message must not vanish in silence.
-        let client_message_id = new.client_message_id.clone().unwrap_or(stored.id);
-        return Err(StoreError::OtherContent { client_message_id });
-    }
-    Ok(QueuedMessage {
-        message_id: stored.id.clone(),
-        is_new: false,
-        has_others: stored.has_others,
-        turn: stored.taken_by(),
-    })
+    stored.repeated(new.client_message_id.as_deref())
 }
 
 /// Returns the insert of a waiting message. `max_queued` is the limit for waiting messages in this call.

@@ -106,19 +106,8 @@ async fn stored_retry(
         client_message_id: new.client_message_id.as_deref(),
     };
     let stored: Option<QueuedRow> = select.query_as()?.fetch_optional(connection).await?;
-    let Some(stored) = stored else {
-        return Ok(None);
-    };
-    if !stored.has_this_content {
-        let client_message_id = new.client_message_id.clone().unwrap_or(stored.id);
-        return Err(StoreError::OtherContent { client_message_id });
-    }
-    Ok(Some(QueuedMessage {
-        message_id: stored.id.clone(),
-        is_new: false,
-        has_others: stored.has_others,
-        turn: stored.taken_by(),
-    }))
+    let repeated = stored.map(|stored| stored.repeated(new.client_message_id.as_deref()));
+    repeated.transpose()
 }
 
 /// Prepares the context for the turn of a retry: the text of the failed step leaves the context, because the step is

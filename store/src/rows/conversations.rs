@@ -7,8 +7,9 @@ use everturn_proto::{Json, LogId, event::Event, words::AgentExecutionStatus};
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{ConversationHead, ResumePoint, TakenBy, UnfinishedTurn},
+    api::{ConversationHead, QueuedMessage, Result, ResumePoint, TakenBy, UnfinishedTurn},
     columns::MaybeNumber,
+    error::StoreError,
 };
 
 #[derive(FromRow)]
@@ -75,15 +76,33 @@ impl From<StatusRow> for ConversationHead {
 /// A stored message, with the turn that took the message.
 #[derive(FromRow)]
 pub(crate) struct QueuedRow {
-    pub(crate) id: String,
-    pub(crate) has_this_content: bool,
-    pub(crate) has_others: bool,
+    id: String,
+    has_this_content: bool,
+    has_others: bool,
     turn_message_id: Option<String>,
     turn_status: Option<String>,
 }
 
 impl QueuedRow {
-    pub(crate) fn taken_by(self) -> Option<TakenBy> {
+    /// Returns the stored message for a call that repeats it under the client's id.
+    ///
+    /// # Errors
+    ///
+    /// The client used one id twice by mistake. The second message must not vanish in silence.
+    pub(crate) fn repeated(self, client_message_id: Option<&str>) -> Result<QueuedMessage> {
+        if !self.has_this_content {
+            let client_message_id = client_message_id.map_or(self.id, str::to_owned);
+            return Err(StoreError::OtherContent { client_message_id });
+        }
+        Ok(QueuedMessage {
+            message_id: self.id.clone(),
+            is_new: false,
+            has_others: self.has_others,
+            turn: self.taken_by(),
+        })
+    }
+
+    fn taken_by(self) -> Option<TakenBy> {
         let status = self.turn_status.map(AgentExecutionStatus::from);
         self.turn_message_id.map(|message_id| TakenBy {
             message_id,
