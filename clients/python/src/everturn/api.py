@@ -1504,7 +1504,7 @@ class Conversation(TypedDict):
 
 class ConversationChange(TypedDict):
     """
-    Changes of a conversation. A field that is missing changes nothing.
+    Changes of a conversation. A missing field changes nothing.
     """
 
     metadata: NotRequired[Metadata | None]

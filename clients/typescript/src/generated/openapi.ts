@@ -1402,7 +1402,7 @@ export interface components {
              */
             updated_at: string;
         };
-        /** @description Changes of a conversation. A field that is missing changes nothing. */
+        /** @description Changes of a conversation. A missing field changes nothing. */
         ConversationChange: {
             metadata?: components["schemas"]["Metadata"] | null;
             /**

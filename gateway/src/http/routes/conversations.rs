@@ -69,6 +69,19 @@ pub(super) struct NewProperties {
     pub(super) metadata: Option<Metadata>,
 }
 
+impl NewProperties {
+    /// Returns the properties after the checks that need no agent. An empty title is no title.
+    pub(super) fn checked(self, state: &GatewayState) -> Result<Self, Problem> {
+        let title = self.title.filter(|title| !title.is_empty());
+        check_title(state, title.as_deref().unwrap_or_default())?;
+        Ok(Self {
+            title,
+            metadata: self.metadata.map(metadata::checked).transpose()?,
+            ..self
+        })
+    }
+}
+
 problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, UnknownModel, ConversationIdTaken, BodyTooLarge);
 
 /// Creates a conversation.
@@ -89,15 +102,14 @@ pub(super) async fn create(
     headers: HeaderMap,
     JsonBody(body): JsonBody<NewConversationBody>,
 ) -> Result<(StatusCode, Json<ConversationBody>), Problem> {
-    let title = body.title.filter(|title| !title.is_empty());
-    check_title(&state, title.as_deref().unwrap_or_default())?;
-    let id = id_or_key(&caller, body.id, &headers)?;
     let new = NewProperties {
-        title,
+        title: body.title,
         agent: body.agent,
         model: body.model,
         metadata: body.metadata,
     };
+    let new = new.checked(&state)?;
+    let id = id_or_key(&caller, body.id, &headers)?;
     let (conversation, is_new) = find_or_create(&state, &caller, id, new, None).await?;
     let status = if is_new {
         StatusCode::CREATED
@@ -127,7 +139,7 @@ pub(super) fn id_or_key(
     ))
 }
 
-pub(super) fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
+fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
     let limit = state.config.max_title_bytes;
     if title.len() <= limit && !title.contains('\0') {
         return Ok(());
@@ -173,7 +185,6 @@ async fn find_or_create(
     properties: NewProperties,
     chosen: Option<&str>,
 ) -> Result<(Conversation, bool), Problem> {
-    let metadata = metadata::checked(properties.metadata.unwrap_or_default())?;
     let is_named = id.is_some();
     let name = match id {
         Some(id) => Name::checked(id)?.into_text(),
@@ -198,7 +209,7 @@ async fn find_or_create(
         model: model_choice::checked(state, &agent, model)?,
         agent,
         title: properties.title,
-        metadata,
+        metadata: properties.metadata.unwrap_or_default(),
     };
     let conversation = state
         .ports
@@ -292,7 +303,7 @@ pub(super) async fn show(
         .ok_or_else(|| Problem::conversation_not_found(name.as_str()))
 }
 
-/// Changes of a conversation. A field that is missing changes nothing.
+/// Changes of a conversation. A missing field changes nothing.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ConversationChange)]
 pub(super) struct ChangeBody {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     attachments::{Content, NewAttachment},
-    conversations::{NewProperties, check_title, for_message},
+    conversations::{NewProperties, for_message},
     idempotency::idempotency_key,
     metadata::{Metadata, MetadataMap},
     model_choice,
@@ -134,14 +134,13 @@ pub(super) async fn accept(
     let conversation = match body.create {
         None => state.conversation(&caller, &name).await?,
         Some(first) => {
-            let title = first.title.filter(|title| !title.is_empty());
-            check_title(&state, title.as_deref().unwrap_or_default())?;
             let new = NewProperties {
-                title,
+                title: first.title,
                 agent: first.agent,
                 model: first.model,
                 metadata: first.metadata,
             };
+            let new = new.checked(&state)?;
             let chosen = body.model.as_deref();
             for_message(&state, &caller, Some(name.into_text()), new, chosen).await?
         }
