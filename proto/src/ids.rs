@@ -49,8 +49,8 @@ pub fn task_message_id(agent_execution_id: &str) -> String {
     format!("msg_{}", hash(&["task", agent_execution_id], 16))
 }
 
-/// Returns the id of the row in `messages` that retries the failed turn of this agent execution. A turn has one such id,
-/// so it is retried at most once.
+/// Returns the id of the row in `messages` that retries the failed turn of this agent execution. A failed
+/// turn has one id of a retry, so a turn is retried at most once.
 pub fn retry_message_id(agent_execution_id: &str) -> String {
     format!("msg_{}", hash(&["retry", agent_execution_id], 16))
 }

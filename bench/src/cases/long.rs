@@ -297,7 +297,7 @@ async fn killed(
         acts == steps && observes == steps && events::count(&events, "complete") == 1,
         format!("of {steps} calls {acts} began and {observes} ended in the killed turn"),
     ));
-    // A kill may interrupt one LLM call, which is then repeated.
+    // A kill may interrupt one LLM call, and the call is repeated.
     let (asked, least) = (seen.calls.len(), steps + 1 + seen.summaries);
     expected.push((
         asked >= least && asked <= least + kills as usize,
