@@ -6,30 +6,19 @@ use everturn_models::{CallerFields, CallerText, ProviderKind};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::checker::Checker;
+use super::{checker::Checker, headers::reserved};
 
 /// The limits exist because the fields are part of each request. OpenAI accepts 16 fields of metadata.
 const MAX_FIELDS: usize = 16;
 const MAX_TEXT_BYTES: usize = 256;
 const MAX_NAME_BYTES: usize = 64;
 
-/// Headers that carry the credential, or that describe the request.
-const OWN_HEADERS: [&str; 15] = [
+/// Headers that Everturn writes into each request to a model.
+const OWN_HEADERS: [&str; 4] = [
     "accept",
-    "accept-encoding",
     "anthropic-version",
-    "api-key",
-    "authorization",
-    "connection",
-    "content-length",
-    "content-type",
-    "cookie",
-    "host",
     "idempotency-key",
-    "transfer-encoding",
     "user-agent",
-    "x-api-key",
-    "x-goog-api-key",
 ];
 
 #[derive(Debug, Default, Deserialize)]
@@ -52,7 +41,8 @@ impl CallerTable {
         self.check_kind(check, kind);
         for name in self.headers.keys() {
             let lower = name.get_ref().to_ascii_lowercase();
-            if OWN_HEADERS.contains(&lower.as_str()) || has_header(&lower) {
+            let is_own = OWN_HEADERS.contains(&lower.as_str());
+            if is_own || reserved(&lower).is_some() || has_header(&lower) {
                 check.wrong(
                     name,
                     format!("the header `{lower}` has another value already; choose another name"),

@@ -35,6 +35,7 @@ mod codec;
 mod file;
 mod forms;
 mod gateway;
+mod headers;
 mod limits;
 mod merge;
 mod metrics;

@@ -11,6 +11,7 @@ use super::{
     caller::CallerTable,
     checker::Checker,
     forms::{HttpUrl, Number, Variable, Written},
+    headers::{Reserved, reserved},
     profile::ProfileTable,
 };
 
@@ -115,44 +116,22 @@ pub(super) fn unknown(
     }
 }
 
-/// Headers with secrets, which the file must not have.
-const SECRET: [&str; 6] = [
-    "api-key",
-    "authorization",
-    "cookie",
-    "proxy-authorization",
-    "x-api-key",
-    "x-goog-api-key",
-];
-/// Headers of the connection and of the body.
-const OF_THE_CONNECTION: [&str; 7] = [
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-    "te",
-    "transfer-encoding",
-    "upgrade",
-];
-
 impl ProviderTable {
     /// Returns the headers of `headers`.
     fn fixed_headers(&self, check: &mut Checker<'_>) -> BTreeMap<String, String> {
         for (name, value) in &self.headers {
             let header = name.get_ref().to_ascii_lowercase();
             let mut secrets = self.headers_env.keys();
-            let problem = if HeaderName::try_from(&header).is_err() {
-                Some("is no name of a header")
-            } else if SECRET.contains(&header.as_str()) {
-                Some(
+            let problem = match reserved(&header) {
+                _ if HeaderName::try_from(&header).is_err() => Some("is no name of a header"),
+                Some(Reserved::Secret) => Some(
                     "holds a secret: write the header into `headers_env`, or the key into `api_key_env`",
-                )
-            } else if OF_THE_CONNECTION.contains(&header.as_str()) {
-                Some("belongs to the connection, and cannot be set")
-            } else if secrets.any(|it| it.get_ref().eq_ignore_ascii_case(&header)) {
-                Some("is in `headers` and in `headers_env`; remove either header")
-            } else {
-                None
+                ),
+                Some(Reserved::Connection) => Some("belongs to the connection, and cannot be set"),
+                None if secrets.any(|it| it.get_ref().eq_ignore_ascii_case(&header)) => {
+                    Some("is in `headers` and in `headers_env`; remove either header")
+                }
+                None => None,
             };
             if let Some(problem) = problem {
                 check.wrong(name, format!("`{}` {problem}", name.get_ref()));
@@ -185,7 +164,7 @@ impl ProviderTable {
             );
         }
         let caller = self.caller.check(check, self.kind, |header| {
-            let mut names = self.headers_env.keys();
+            let mut names = self.headers.keys().chain(self.headers_env.keys());
             names.any(|name| name.get_ref().eq_ignore_ascii_case(header))
         });
         let key = self.api_key_env.as_ref();

@@ -4,7 +4,7 @@ use super::{assert_errors, parse};
 
 fn provider(kind: &str, lines: &str) -> String {
     format!(
-        "[providers.main]\nkind = \"{kind}\"\nheaders_env = {{ X-Team = \"TEAM\" }}\n[providers.main.caller]\n{lines}\n\
+        "[providers.main]\nkind = \"{kind}\"\nheaders = {{ X-Site = \"a\" }}\nheaders_env = {{ X-Team = \"TEAM\" }}\n[providers.main.caller]\n{lines}\n\
              [agents.default]\nprovider = \"main\"\nmodel = \"m\"\n"
     )
 }
@@ -47,6 +47,16 @@ fn wrong_facts_are_named() {
         (
             "openai",
             "headers = { x-team = \"a\" }",
+            "another value already",
+        ),
+        (
+            "openai",
+            "headers = { x-site = \"b\" }",
+            "another value already",
+        ),
+        (
+            "openai",
+            "headers = { Cookie = \"a\" }",
             "another value already",
         ),
         (

@@ -9,21 +9,8 @@ use toml::Spanned;
 use crate::{
     checker::Checker,
     forms::{Variable, Written},
+    headers::reserved,
 };
-
-/// Headers of the connection itself, and headers with secrets. Secrets belong into `auth`.
-const RESERVED: [&str; 10] = [
-    "authorization",
-    "connection",
-    "content-length",
-    "content-type",
-    "cookie",
-    "host",
-    "proxy-authorization",
-    "te",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// The prefix of headers that a service trusts when they are signed.
 const OF_THE_RUNTIME: &str = "everturn-";
@@ -44,7 +31,7 @@ pub(super) fn fixed(table: &Headers, check: &mut Checker<'_>) -> HeaderMap {
         let Some(header) = checked_name(name, check) else {
             continue;
         };
-        if RESERVED.contains(&header.as_str()) {
+        if reserved(header.as_str()).is_some() {
             check.wrong(
                 name,
                 format!("`{header}` cannot be set here; secrets go into `auth`"),
