@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::{Json, event::Usage, turn::Prices};
+use everturn_proto::{
+    Json,
+    event::Usage,
+    turn::{Citation, Prices},
+};
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 use serde_json::Value;
@@ -180,6 +184,8 @@ pub struct ModelReply {
     pub is_cut: bool,
     /// The tokens of the call.
     pub usage: Usage,
+    /// The sources that the text cites, at most [`MAX_CITATIONS`](everturn_proto::limits::MAX_CITATIONS).
+    pub citations: Vec<Citation>,
 }
 
 impl ModelReply {

@@ -86,6 +86,13 @@ pub const MAX_SUMMARY_BYTES: usize = 64 * 1024;
 /// response.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
+/// The most sources that a reply may cite. Further sources are left out: nobody reads a longer list.
+pub const MAX_CITATIONS: usize = 64;
+
+/// The longest address, title or passage of a cited source, in bytes. A longer title or passage is cut, and a longer
+/// address is left out.
+pub const MAX_CITED_BYTES: usize = 1000;
+
 /// The most levels of nested arrays and objects in a JSON value. Readers in many languages fail at 128 levels or more,
 /// the engine's SDK among them, and the message around a value adds a few levels. A workflow would stand still if its
 /// worker could not read a payload.

@@ -64,6 +64,7 @@ impl Checkpoint<'_> {
             tool_calls,
             is_cut: reply.is_cut,
             goes_on,
+            citations: reply.citations,
             sent: Some(Box::new(sent)),
             ..answered(claimed, agent, reply.usage)?
         };

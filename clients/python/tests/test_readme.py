@@ -92,7 +92,7 @@ def common(timeline: Iterable[Any]) -> list[dict[str, Any]]:
     """The items of the API's timeline that every client can make, with their fields (clients/transcripts/README.md)."""
     types = {"user_message", "thought", "tool_call", "tool_result", "assistant_message"}
     fields = {"id", "type", "sequenceNumber", "timestamp", "agentExecutionId", "parentToolCallId"}
-    fields |= {"content", "reasoning", "attachments", "retryOf"}
+    fields |= {"content", "reasoning", "citations", "attachments", "retryOf"}
     fields |= {"toolName", "title", "toolInput", "toolOutput", "isError", "executionId", "callId"}
     items = (item for item in timeline if item["type"] in types)
     return [{field: value for field, value in item.items() if field in fields} for item in items]

@@ -1,6 +1,6 @@
 /** A conversation as a file: for people as Markdown, for programs as JSON. */
 
-import { type api, type Conversation, eventData, type Item, reduce } from "everturn-client";
+import { type api, type Citation, type Conversation, eventData, type Item, reduce } from "everturn-client";
 import { saveAs } from "./save";
 import { pretty } from "./shown";
 import { texts } from "./texts";
@@ -43,9 +43,9 @@ function partOf(item: Item): string[] {
     case "user_message":
       return item.retryOf === undefined ? [`## ${texts.you}`, item.content] : [`*${texts.retried}*`];
     case "assistant_message":
-      return [`## ${texts.answers}`, item.content];
+      return [`## ${texts.answers}`, item.content, ...sources(item.citations)];
     case "thought":
-      return [item.reasoning === undefined ? "" : quoted(item.reasoning), item.content].filter((part) => part.trim() !== "");
+      return [item.reasoning === undefined ? "" : quoted(item.reasoning), item.content, ...sources(item.citations)].filter((part) => part.trim() !== "");
     case "tool_call":
       return [`### ${item.title === undefined ? "" : `${item.title} · `}${item.toolName} · ${texts[item.state]}`, fenced(pretty(item.toolInput)), ...(item.toolOutput === undefined ? [] : [fenced(pretty(item.toolOutput))])];
     case "end":
@@ -53,6 +53,12 @@ function partOf(item: Item): string[] {
     default:
       return [];
   }
+}
+
+/** The sources of a text, as a numbered list. */
+function sources(citations: readonly Citation[] = []): string[] {
+  const line = ({ url, title }: Citation, at: number) => `${at + 1}. ${[title, url && `<${url}>`].filter(Boolean).join(" ")}`;
+  return citations.length === 0 ? [] : [citations.map(line).join("\n")];
 }
 
 function quoted(text: string): string {

@@ -14,6 +14,7 @@ import {
 } from "everturn-client";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
+import { Sources } from "./citations";
 import { Files, filesOf } from "./files";
 import { CopyButton } from "./copy";
 import { useKept } from "./kept";
@@ -141,7 +142,7 @@ function Entry({ item }: { item: Exclude<Item, ToolCall> }) {
 }
 
 /** The words before the tools of a step: the reasoning is folded, and the text stays as the reader saw the model write it. */
-function Before({ item: { id, content, reasoning } }: { item: Thought }) {
+function Before({ item: { id, content, reasoning, citations } }: { item: Thought }) {
   const [isOpen, setOpen] = useKept(`thought ${id}`, false);
   return (
     <>
@@ -152,6 +153,7 @@ function Before({ item: { id, content, reasoning } }: { item: Thought }) {
         </details>
       )}
       {isSaid(content) && <div class="item said" data-item={id}><Markdown text={content} /></div>}
+      <Sources of={id} citations={citations} />
     </>
   );
 }
@@ -168,6 +170,7 @@ function Answer({ item }: { item: AssistantMessage }) {
         <Markdown text={item.content} />
       </div>
       {why && <p class="hint">{why}</p>}
+      <Sources of={item.id} citations={item.citations} />
       <p class="after"><CopyButton text={item.content} label={texts.copyAnswer} /></p>
     </>
   );

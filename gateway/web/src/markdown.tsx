@@ -152,7 +152,7 @@ function table(token: Tokens.Table, depth: number) {
 }
 
 /** A link that leads to another site and nowhere else; any other one is shown as its text. */
-function Link({ href, children }: { href: string; children: ComponentChildren }) {
+export function Link({ href, children }: { href: string; children: ComponentChildren }) {
   if (!isHarmless(href)) return <span>{children}</span>;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow">

@@ -16,6 +16,7 @@ const CONFIG = `
 [agents.default]
 provider = "scripted"
 model = "scripted"
+models = ["scripted/large"]
 description = "Answers questions about orders."
 samples = ["Where is my order?", "Refund my order."]
 ${REFUND}
@@ -106,6 +107,23 @@ test("a call is denied with a reason, edited and put back, and allowed for good;
   assert.match(seen, /It has left the house\./, "the model reads the reason");
   await page.waitForFunction(() => !document.title.startsWith("("));
   assert.equal(await page.locator(".list .waiting").count(), 0);
+});
+
+test("the model of an agent is chosen for a new conversation, and for the next message", async () => {
+  const { page } = await bench.open();
+  const picker = page.getByRole("combobox", { name: "Model" });
+  await picker.selectOption("scripted/large");
+  await send(page, "Which model are you?");
+  await turnEnds(page);
+  assert.equal(bench.model.models.at(-1), "large");
+  await page.reload();
+  await page.locator(".end").waitFor();
+  assert.equal(await picker.inputValue(), "scripted/large", "the conversation keeps its model");
+  await assertAccessible(page);
+  await picker.selectOption("scripted/scripted");
+  await send(page, "And now?");
+  await turnEnds(page, 2);
+  assert.equal(bench.model.models.at(-1), "scripted");
 });
 
 test("a conversation that waits is on top of the list, however old", async () => {

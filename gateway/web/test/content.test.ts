@@ -46,6 +46,40 @@ async function answerLook(page: Page, result: unknown): Promise<void> {
   await chat.answerTool(String(call?.executionId), result);
 }
 
+test("an answer has its sources, and only addresses of the web are links", async () => {
+  const source = (url: string, title: string) => ({ type: "url_citation", url_citation: { url, title, content: "It \u202erains." } });
+  bench.model.on("name your sources", () => ({
+    texts: ["It rains [1]."],
+    citations: [source("https://a.example/forecast", "The forecast"), source("javascript:alert(1)", "A note")],
+  }));
+  const { page } = await bench.open();
+  await send(page, "Please name your sources");
+  await turnEnds(page);
+  await page.getByText("2 sources").click();
+  const sources = page.locator(".sources li");
+  assert.deepEqual(await sources.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href"))), ["https://a.example/forecast"]);
+  assert.match(await sources.first().innerText(), /The forecast/);
+  assert.match(await sources.nth(1).innerText(), /A note/);
+  assert.ok(!(await sources.first().innerText()).includes("\u202e"), "hidden characters can be seen");
+  await assertAccessible(page);
+  await page.reload();
+  await see(page, ".sources", "2 sources");
+});
+
+test("a call is seen while the model writes it", async () => {
+  const rest = gate();
+  const input = { text: "a long file ".repeat(20) };
+  bench.model.on("write a long call", (step) => (step === 0 ? { calls: [{ name: "look", input, pause: rest.opened }] } : { texts: ["Done."] }));
+  const { page } = await bench.open();
+  await send(page, "Now write a long call");
+  await see(page, "[data-writing-call] summary", /look is being written: \d+ characters/);
+  await see(page, "[data-writing-call]", "a long file");
+  rest.open();
+  await answerLook(page, "seen");
+  await turnEnds(page);
+  assert.equal(await page.locator("[data-writing-call]").count(), 0);
+});
+
 test("code has colours once it is written, and is the same text", async () => {
   const rest = gate();
   const python = 'def double(x):  # twice\n    return "2" * x';

@@ -12,7 +12,10 @@ use crate::{
     failure::{self, Call},
     limits::{check_size, invalid},
     port::{ModelReply, ReplyListener},
-    wire::{Arguments, BREAK, Calls, End, Hearing, Piece, Received, Texts, count, without_nul},
+    wire::{
+        Arguments, BREAK, Calls, Citations, End, Hearing, Piece, Received, Texts, count,
+        without_nul,
+    },
 };
 
 /// The most items that are kept for a response whose last event does not repeat its items.
@@ -233,6 +236,7 @@ fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelErro
     let received = Received {
         calls,
         end,
+        citations: citations(items),
         usage: usage(&response["usage"]),
         ..Received::default()
     };
@@ -248,6 +252,17 @@ fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
         text.filter(|text| !text.is_empty())
     });
     without_nul(&texts.collect::<Vec<_>>().join(BREAK))
+}
+
+/// Returns the sources in the parts of the messages.
+fn citations(items: &[Value]) -> Citations {
+    let mut citations = Citations::default();
+    let messages = items.iter().filter(|item| item["type"] == "message");
+    let parts = messages.filter_map(|item| item["content"].as_array());
+    for part in parts.flatten() {
+        citations.hear_list(&part["annotations"]);
+    }
+    citations
 }
 
 /// Returns the calls. A call has the thoughts before it.

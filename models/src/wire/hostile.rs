@@ -1,7 +1,7 @@
 //! The answers that a provider of any wire, or an attacker between, may send to a call.
 
 use everturn_proto::{
-    limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
+    limits::{MAX_CITATIONS, MAX_TEXT_BYTES, MAX_TOOL_CALLS},
     words::FailureCode,
 };
 use proptest::{
@@ -46,6 +46,13 @@ const NAMES: &[&str] = &[
     "promptFeedback",
     "error",
     "code",
+    "citations",
+    "citation",
+    "annotations",
+    "groundingMetadata",
+    "groundingChunks",
+    "url",
+    "title",
 ];
 const WORDS: &[&str] = &[
     "text",
@@ -71,6 +78,8 @@ const WORDS: &[&str] = &[
     "{\"a\":1}",
     "{",
     "<think>",
+    "citations_delta",
+    "https://a.example/",
 ];
 /// Frames that lead a reader to its calls.
 const FRAMES: &[&str] = &[
@@ -109,7 +118,8 @@ proptest! {
             match read(kind, split(&bytes, &at)) {
                 Ok(reply) => {
                     prop_assert!(reply.text.len() <= MAX_TEXT_BYTES && reply.tool_calls.len() <= MAX_TOOL_CALLS);
-                    prop_assert!(!reply.text.trim().is_empty() || !reply.tool_calls.is_empty());
+                    prop_assert!(reply.citations.len() <= MAX_CITATIONS);
+                    prop_assert!(reply.is_cut || !reply.text.trim().is_empty() || !reply.tool_calls.is_empty());
                     let arguments = reply.tool_calls.iter().map(|call| call.arguments.as_str());
                     for arguments in arguments {
                         prop_assert!(serde_json::from_str::<&serde_json::value::RawValue>(arguments).is_ok());

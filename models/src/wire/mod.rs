@@ -4,6 +4,7 @@
 //! - [`body`], [`frames`], [`json`]: the lenient readers of bytes, for the Responses API too
 //! - [`hearing`], [`think_tags`]: the texts of a reply
 //! - [`calls`]: the tool calls of a reply
+//! - [`citations`]: the sources of a reply
 //! - [`finish`]: the ends of a reply
 //! - [`received`]: the parts of a reply, and the trait of the state machines
 //! - [`chat`], [`anthropic`], [`gemini`]: the wires
@@ -17,6 +18,7 @@ mod body;
 mod call;
 mod calls;
 mod chat;
+mod citations;
 mod finish;
 mod frames;
 mod gemini;
@@ -32,6 +34,7 @@ mod think_tags;
 pub(crate) use body::{Body as AnswerBody, Broken, Refusal};
 pub(crate) use call::{Exchange, run};
 pub(crate) use calls::{Arguments, Calls, Piece};
+pub(crate) use citations::Citations;
 pub(crate) use finish::End;
 pub(crate) use frames::Frame;
 pub(crate) use hearing::{BREAK, Hearing, Texts, without_nul};

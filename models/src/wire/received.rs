@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     calls::Calls,
+    citations::Citations,
     finish::End,
     hearing::{Hearing, Texts},
 };
@@ -48,6 +49,7 @@ pub(crate) struct Received {
     pub(crate) calls: Calls,
     pub(crate) end: End,
     pub(crate) usage: Usage,
+    pub(crate) citations: Citations,
 }
 
 impl Received {
@@ -71,6 +73,7 @@ impl Received {
             tool_calls: self.calls.finish(is_cut),
             is_cut,
             usage: self.usage,
+            citations: self.citations.finish(),
         })
     }
 }

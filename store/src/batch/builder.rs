@@ -4,7 +4,7 @@ use everturn_proto::{
     Json, Thread,
     event::{AssistantMessage, UserMessage},
     ids,
-    turn::ToolCall,
+    turn::{Citation, ToolCall},
     words::{EventType, FinishReason},
 };
 use serde::Serialize;
@@ -125,7 +125,12 @@ impl<'a> Builder<'a> {
 
     /// Adds the assistant's final text, as an event and as a row. Only the text of the turn's own agent counts as a
     /// message.
-    pub(super) fn assistant_message(&mut self, text: &str, finish: FinishReason) {
+    pub(super) fn assistant_message(
+        &mut self,
+        text: &str,
+        citations: &[Citation],
+        finish: FinishReason,
+    ) {
         let StepKey {
             agent_execution_id,
             step,
@@ -138,6 +143,7 @@ impl<'a> Builder<'a> {
             step: *step,
             partial: finish == FinishReason::Cancelled,
             finish: finish.into(),
+            citations: cited(citations),
         };
         let sequence = self.event(EventType::AssistantMessage, &data);
         self.assistant_row(text, Vec::new(), sequence);
@@ -164,4 +170,9 @@ impl<'a> Builder<'a> {
             sequence_number,
         });
     }
+}
+
+/// Returns the citations of a text for an event; `None` for a text that cites nothing.
+pub(super) fn cited(citations: &[Citation]) -> Option<Json> {
+    (!citations.is_empty()).then(|| Json::of(&citations))
 }

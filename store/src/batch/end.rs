@@ -183,7 +183,7 @@ impl Builder<'_> {
         } else {
             FinishReason::Stop
         };
-        self.assistant_message(&state.text, finish.clone());
+        self.assistant_message(&state.text, &state.citations, finish.clone());
         self.step_done();
         Ok(finish)
     }
@@ -198,6 +198,7 @@ impl Builder<'_> {
             agent_execution_id: self.agent_execution_id(),
             step: self.step().step,
             reasoning: state.reasoning.clone(),
+            citations: None,
         };
         self.event(EventType::Thought, &thought);
     }
@@ -227,7 +228,7 @@ impl Builder<'_> {
             if finish != FinishReason::Cancelled {
                 self.reasoning(state);
             }
-            self.assistant_message(&state.text, finish);
+            self.assistant_message(&state.text, &state.citations, finish);
         }
     }
 }

@@ -6,7 +6,10 @@ use everturn_proto::{
     words::{CheckpointType, EventType, FinishReason, ToolStatus},
 };
 
-use super::{ToolRow, builder::Builder};
+use super::{
+    ToolRow,
+    builder::{Builder, cited},
+};
 use crate::{
     api::Result,
     error::{Missing, StoreError},
@@ -32,6 +35,7 @@ impl<'a> Builder<'a> {
                 agent_execution_id: agent_execution_id.clone(),
                 step,
                 reasoning: state.reasoning.clone(),
+                citations: cited(&state.citations),
             };
             sequence = Some(self.event(EventType::Thought, &thought));
         }

@@ -18,6 +18,7 @@ from .state.conversations import ConversationList
 from .state.model import (
     Approval,
     AssistantMessage,
+    Citation,
     ClientToolRequest,
     End,
     Item,
@@ -47,6 +48,7 @@ __all__ = [
     "AsyncConversation",
     "AsyncEverturn",
     "AsyncTurn",
+    "Citation",
     "ClientCode",
     "ClientTool",
     "ClientToolRequest",

@@ -805,6 +805,11 @@ class TimelineItem(TypedDict):
     """
     The model's id of the tool call. The tool call, its result and later items about the call have an equal id.
     """
+    citations: NotRequired[list[Any]]
+    """
+    The sources that the text of an answer or a thought cites: objects with `url`, `title` and `text` (the cited
+    passage), without the fields that the provider did not send. Absent if the text cites nothing.
+    """
     code: NotRequired[str]
     """
     The stable code of an `error`.
@@ -2017,6 +2022,11 @@ class AnsweredByModel(TypedDict):
     What a model answered.
     """
 
+    citations: list[Any]
+    """
+    The sources that the text cites: objects with `url`, `title` and `text`, without the fields that the provider did
+    not send.
+    """
     invalid_output: str | None
     """
     Why the answer does not match the agent's `output`; null for a matching answer.

@@ -62,6 +62,9 @@ pub enum ItemKind {
         /// The reasoning.
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<String>,
+        /// The sources that the text cites.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<Vec<Citation>>,
     },
     /// A tool call and its outcome.
     ToolCall(Box<ToolCall>),
@@ -77,6 +80,9 @@ pub enum ItemKind {
         /// The reason for the end of the text.
         #[serde(skip_serializing_if = "Option::is_none")]
         finish: Option<FinishReason>,
+        /// The sources that the text cites.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<Vec<Citation>>,
     },
     /// A plan made by the agent. The item keeps its position while its steps progress.
     WorkPlan(WorkPlan),
@@ -89,6 +95,20 @@ pub enum ItemKind {
     },
     /// The end of a turn or of a sub-agent.
     End(Box<End>),
+}
+
+/// A source that a text cites. At least the address or the title is present.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Citation {
+    /// The address of the source, with `http` or `https`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The cited passage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// A plan made by the agent.

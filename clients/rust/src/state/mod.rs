@@ -26,7 +26,7 @@ pub use self::{
     calls::{
         Approval, CallResult, CallState, ClientTool, SubAgent, SubAgentState, ToolCall, ToolResult,
     },
-    items::{End, EndKind, Item, ItemKind, PlanStep, WorkPlan},
+    items::{Citation, End, EndKind, Item, ItemKind, PlanStep, WorkPlan},
     texts::OpenText,
     waits::ModelWait,
     waterfall::{Row, RowKind, TurnRows, WaitsFor, turn_rows},

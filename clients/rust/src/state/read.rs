@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     calls::{Approval, CallResult, CallState, SubAgent, SubAgentState, ToolCall, ToolResult},
     fields::Fields,
-    items::{End, EndKind, ItemKind, PlanStep, WorkPlan},
+    items::{Citation, End, EndKind, ItemKind, PlanStep, WorkPlan},
 };
 use crate::words::{ApprovalState, FinishReason, NoteEvent};
 
@@ -35,6 +35,7 @@ pub(super) fn kind_of(event_type: &str, data: Fields<'_>) -> Option<ItemKind> {
             content: data.text("content").to_owned(),
             partial: data.flag("partial").unwrap_or_default(),
             finish: data.id("finish").map(FinishReason::from),
+            citations: citations(data),
         }),
         _ => note(NoteEvent::from(event_type), data),
     }
@@ -45,7 +46,23 @@ fn thought(data: Fields<'_>) -> Option<ItemKind> {
     let content = data.text("thought").to_owned();
     let reasoning = data.owned_id("reasoning").filter(|text| !is_blank(text));
     let has_words = !is_blank(&content) || reasoning.is_some();
-    has_words.then_some(ItemKind::Thought { content, reasoning })
+    has_words.then(|| ItemKind::Thought {
+        content,
+        reasoning,
+        citations: citations(data),
+    })
+}
+
+/// Returns the sources that a text cites. An entry that is no object is left out.
+fn citations(data: Fields<'_>) -> Option<Vec<Citation>> {
+    let list = data.get("citations")?.as_array()?.iter();
+    let entries = list.filter_map(Value::as_object).map(Fields);
+    let citation = |entry: Fields<'_>| Citation {
+        url: entry.owned_id("url"),
+        title: entry.owned_id("title"),
+        text: entry.owned_id("text"),
+    };
+    Some(entries.map(citation).collect())
 }
 
 fn note(event: NoteEvent, data: Fields<'_>) -> Option<ItemKind> {

@@ -22,8 +22,8 @@ fn entries(item: &Value) -> Vec<Value> {
     let kind = item["type"].as_str().unwrap();
     let own: &[&str] = match kind {
         "user_message" => &["content", "attachments", "retryOf"],
-        "thought" => &["content", "reasoning"],
-        "assistant_message" => &["content"],
+        "thought" => &["content", "reasoning", "citations"],
+        "assistant_message" => &["content", "citations"],
         "tool_call" => &["toolName", "title", "toolInput", "executionId", "callId"],
         "tool_result" => &["toolName", "toolOutput", "isError", "executionId", "callId"],
         _ => return Vec::new(),

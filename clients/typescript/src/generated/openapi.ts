@@ -1100,6 +1100,11 @@ export interface components {
         };
         /** @description What a model answered. */
         AnsweredByModel: {
+            /**
+             * @description The sources that the text cites: objects with `url`, `title` and `text`, without the fields that the provider did
+             *     not send.
+             */
+            citations: unknown[];
             /** @description Why the answer does not match the agent's `output`; null for a matching answer. */
             invalid_output: string | null;
             /** @description True when the provider cut the answer at its limit of tokens. */
@@ -2274,6 +2279,11 @@ export interface components {
             attachments?: unknown[];
             /** @description The model's id of the tool call. The tool call, its result and later items about the call have an equal id. */
             callId?: string;
+            /**
+             * @description The sources that the text of an answer or a thought cites: objects with `url`, `title` and `text` (the cited
+             *     passage), without the fields that the provider did not send. Absent if the text cites nothing.
+             */
+            citations?: unknown[];
             /**
              * @description The stable code of an `error`.
              * @example step_limit

@@ -4,6 +4,7 @@ import { count, extended, flag, id, present, text, value } from "./fields.js";
 import type {
   Approval,
   AssistantMessage,
+  Citation,
   End,
   Item,
   ItemBase,
@@ -67,7 +68,12 @@ function thought(data: JsonObject, base: ItemBase): Thought | undefined {
   const [content, reasoning] = [text(data, "thought"), text(data, "reasoning")];
   const hasReasoning = !BLANK.test(reasoning);
   if (BLANK.test(content) && !hasReasoning) return undefined;
-  return extended<Thought, ItemBase>(base, { type: "thought", content, reasoning: hasReasoning ? reasoning : undefined });
+  return extended<Thought, ItemBase>(base, {
+    type: "thought",
+    content,
+    reasoning: hasReasoning ? reasoning : undefined,
+    citations: citations(data),
+  });
 }
 
 function toolCall(data: JsonObject, base: ItemBase): ToolCall {
@@ -92,7 +98,16 @@ function assistantMessage(data: JsonObject, base: ItemBase): AssistantMessage {
     content: text(data, "content"),
     partial: flag(data, "partial") || undefined,
     finish: id(data, "finish"),
+    citations: citations(data),
   });
+}
+
+/** The sources that a text cites. An entry that is no object is left out. */
+function citations(data: JsonObject): Citation[] | undefined {
+  const list = data["citations"];
+  if (!Array.isArray(list)) return undefined;
+  const found = list.flatMap((entry) => (typeof entry === "object" && entry !== null && !Array.isArray(entry) ? [entry] : []));
+  return found.map((entry) => present<Citation>({ url: id(entry, "url"), title: id(entry, "title"), text: id(entry, "text") }));
 }
 
 function note(data: JsonObject, base: ItemBase): Note {

@@ -102,6 +102,17 @@ export interface Thought extends ItemBase {
   /** Empty when the model only reasoned. */
   readonly content: string;
   readonly reasoning?: string;
+  /** The sources that the text cites. */
+  readonly citations?: readonly Citation[];
+}
+
+/** A source that a text cites. At least the address or the title is present. */
+export interface Citation {
+  /** The address of the source, with `http` or `https`. */
+  readonly url?: string;
+  readonly title?: string;
+  /** The cited passage. */
+  readonly text?: string;
 }
 
 /** A tool call, and what became of it. */
@@ -187,6 +198,8 @@ export interface AssistantMessage extends ItemBase {
   readonly partial?: true;
   /** `stop`, `length`, `cancelled`, `invalid_output`, `step_limit`, or a word that is newer. */
   readonly finish?: string;
+  /** The sources that the text cites. */
+  readonly citations?: readonly Citation[];
 }
 
 /** A plan that the agent made. It stays in its place while its steps go on. */

@@ -22,9 +22,9 @@ function entries(item: Item): TimelineItem[] {
     case "user_message":
       return [entry({ type: item.type, content: item.content, attachments: item.attachments, retryOf: item.retryOf })];
     case "thought":
-      return [entry({ type: item.type, content: item.content, reasoning: item.reasoning })];
+      return [entry({ type: item.type, content: item.content, reasoning: item.reasoning, citations: item.citations })];
     case "assistant_message":
-      return [entry({ type: item.type, content: item.content })];
+      return [entry({ type: item.type, content: item.content, citations: item.citations })];
     case "tool_call":
       return [entry({ type: item.type, ...ofTool(item), title: item.title, toolInput: item.toolInput }), ...result(item, entry)];
     case "tool_result":

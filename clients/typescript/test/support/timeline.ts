@@ -2,7 +2,7 @@
 
 const TYPES = ["user_message", "thought", "tool_call", "tool_result", "assistant_message"];
 const FIELDS = [
-  ...["id", "type", "sequenceNumber", "timestamp", "agentExecutionId", "parentToolCallId", "content", "reasoning", "attachments", "retryOf"],
+  ...["id", "type", "sequenceNumber", "timestamp", "agentExecutionId", "parentToolCallId", "content", "reasoning", "citations", "attachments", "retryOf"],
   ...["toolName", "title", "toolInput", "toolOutput", "isError", "executionId", "callId"],
 ];
 

@@ -3,7 +3,7 @@
 use everturn_proto::{
     Json,
     event::Attachment,
-    turn::{AgentDefinition, LlmCompleteState, ToolCall},
+    turn::{AgentDefinition, Citation, LlmCompleteState, ToolCall},
     words::MessageRole,
 };
 use everturn_store::{ContextMessage, PastInput, ToolResult};
@@ -267,6 +267,10 @@ pub(super) struct AnsweredBody {
     /// Reasoning, if the provider tells the reasoning.
     reasoning: String,
     tool_calls: Vec<CalledToolBody>,
+    /// The sources that the text cites: objects with `url`, `title` and `text`, without the fields that the provider did
+    /// not send.
+    #[schema(value_type = Vec<serde_json::Value>)]
+    citations: Vec<Citation>,
     /// True when the provider cut the answer at its limit of tokens.
     is_cut: bool,
     /// Why the answer does not match the agent's `output`; null for a matching answer.
@@ -280,6 +284,7 @@ impl From<LlmCompleteState> for AnsweredBody {
             text: state.text,
             reasoning: state.reasoning,
             tool_calls: state.tool_calls.into_iter().map(Into::into).collect(),
+            citations: state.citations,
             is_cut: state.is_cut,
             invalid_output: state.invalid_output,
         }

@@ -39,6 +39,11 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reasoning: Option<String>,
+    /// The sources that the text of an answer or a thought cites: objects with `url`, `title` and `text` (the cited
+    /// passage), without the fields that the provider did not send. Absent if the text cites nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
+    pub citations: Option<Json>,
     /// The attached files of a user's message: `blob_id`, `media_type`, `file_name` and `bytes` per file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
@@ -213,6 +218,7 @@ impl TimelineItem {
         NAMES_AND_IDS
             + text(&self.content)
             + text(&self.reasoning)
+            + json(&self.citations)
             + json(&self.attachments)
             + json(&self.tool_input)
             + json(&self.tool_output)
@@ -278,6 +284,7 @@ impl TimelineItem {
         item.content = Some(text(fields, "content"));
         item.partial = fields.get("partial").filter(|partial| *partial);
         item.finish = fields.get("finish");
+        item.citations = json(fields, "citations");
         item
     }
 
@@ -313,6 +320,7 @@ impl TimelineItem {
         (!is_blank(&content) || reasoning.is_some()).then(|| Self {
             content: Some(content),
             reasoning,
+            citations: json(fields, "citations"),
             ..Self::new(TimelineItemKind::Thought, event)
         })
     }
@@ -356,6 +364,7 @@ impl TimelineItem {
             timestamp: created_at.map_or(0, |at| at.timestamp_millis()),
             content: None,
             reasoning: None,
+            citations: None,
             attachments: None,
             retry_of: None,
             tool_name: None,

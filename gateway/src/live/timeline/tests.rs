@@ -62,7 +62,7 @@ fn a_turn_with_a_tool_has_five_items() {
         ),
         (
             "assistant_message",
-            r#"{"content":"done","message_id":"msg_a","partial":false}"#,
+            r#"{"content":"done","message_id":"msg_a","partial":false,"citations":[{"title":"A"}]}"#,
         ),
         ("complete", r#"{"steps":2}"#),
     ]);
@@ -82,7 +82,7 @@ fn a_turn_with_a_tool_has_five_items() {
             ),
             concat!(
                 r#"{"id":"msg_a","type":"assistant_message","sequenceNumber":5,"timestamp":1767323045005,"#,
-                r#""content":"done"}"#
+                r#""content":"done","citations":[{"title":"A"}]}"#
             ),
         ]
     );
@@ -394,7 +394,7 @@ fn a_page_asks_for_what_is_said_beyond_it() {
 
 /// Events of every type that there is, was, or may come, in which each field may hold anything.
 fn any_events() -> impl Strategy<Value = Vec<Event>> {
-    const NAMES: [&str; 19] = [
+    const NAMES: [&str; 20] = [
         "message_id",
         "content",
         "reasoning",
@@ -413,6 +413,7 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
         "agent_execution_id",
         "attachments",
         "retry_of",
+        "citations",
         "code",
     ];
     let known = EventType::ALL.iter().map(|known| known.as_str().to_owned());

@@ -8,9 +8,18 @@ export interface Reply {
   readonly texts?: readonly (string | Promise<unknown>)[];
   /** Of a refusal; by default the request is answered. */
   readonly status?: number;
-  readonly calls?: readonly { readonly name: string; readonly input: object }[];
+  readonly calls?: readonly Call[];
+  /** The sources of the text, as a search model names them. */
+  readonly citations?: readonly object[];
   /** The connection breaks after the texts. */
   readonly isCut?: boolean;
+}
+
+/** A call of a tool. The model writes the second half of its arguments after `pause`. */
+export interface Call {
+  readonly name: string;
+  readonly input: object;
+  readonly pause?: Promise<unknown>;
 }
 
 /** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. `results` are those of its calls. */
@@ -32,11 +41,13 @@ interface Message {
 export async function startModel() {
   const scripts = new Map<string, Script>();
   const attempts = new Map<string, number>();
+  const models: string[] = [];
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (data) => (body += data));
     request.on("end", () => {
-      const { messages } = JSON.parse(body) as { messages: Message[] };
+      const { model, messages } = JSON.parse(body) as { model: string; messages: Message[] };
+      models.push(model);
       const at = messages.findLastIndex((message) => message.role === "user");
       const turn = messages.slice(at);
       const step = turn.filter((message) => message.role === "assistant").length;
@@ -56,11 +67,13 @@ export async function startModel() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`,
     /** Messages that contain this are answered so. */
     on: (start: string, script: Script) => void scripts.set(start, script),
+    /** The models of the requests so far. */
+    models,
     stop: () => (server.closeAllConnections(), void server.close()),
   };
 }
 
-async function send(response: ServerResponse, { status = 200, texts = [], calls = [], isCut = false }: Reply): Promise<void> {
+async function send(response: ServerResponse, { status = 200, texts = [], calls = [], citations = [], isCut = false }: Reply): Promise<void> {
   if (status !== 200) return void response.writeHead(status).end("{}");
   response.writeHead(200, { "content-type": "text/event-stream" });
   const choice = (delta: object, finish: string | null = null) =>
@@ -70,10 +83,15 @@ async function send(response: ServerResponse, { status = 200, texts = [], calls 
     else await text;
   }
   if (isCut) return void response.destroy();
-  calls.forEach(({ name, input }, index) => {
-    const call = { name, arguments: JSON.stringify(input) };
+  if (citations.length > 0) choice({ annotations: citations });
+  for (const [index, { name, input, pause }] of calls.entries()) {
+    const written = JSON.stringify(input);
+    const half = pause ? written.length / 2 : written.length;
+    const call = { name, arguments: written.slice(0, half) };
     choice({ tool_calls: [{ index, id: `call-${name}-${index}-${Date.now()}`, type: "function", function: call }] });
-  });
+    await pause;
+    choice({ tool_calls: [{ index, function: { arguments: written.slice(half) } }] });
+  }
   choice({}, calls.length > 0 ? "tool_calls" : "stop");
   response.write(frame({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }));
   response.end("data: [DONE]\n\n");

@@ -196,6 +196,27 @@ async fn a_reply_at_the_limit_of_tokens_is_cut() {
 }
 
 #[tokio::test]
+async fn a_reply_has_the_sources_of_its_texts() {
+    let mut text = message("It rains.");
+    text["content"][0]["annotations"] = json!([
+        {"type": "url_citation", "url": "https://a.example/", "title": "A", "start_index": 0, "end_index": 9},
+        {"type": "file_citation", "file_id": "file_1", "filename": "a.pdf", "index": 3},
+    ]);
+    for events in [
+        vec![completed(&[text.clone()])],
+        vec![
+            json!({"type": "response.output_item.done", "output_index": 0, "item": text}),
+            completed(&[]),
+        ],
+    ] {
+        let reply = ask(false, [Script::named(events)]).await.reply.unwrap();
+        let cited = reply.citations.into_iter().map(|it| [it.url, it.title]);
+        let expected = [["https://a.example/", "A"], ["", "a.pdf"]];
+        assert!(cited.eq(expected.map(|it| it.map(str::to_owned))));
+    }
+}
+
+#[tokio::test]
 async fn an_end_without_output_has_what_was_streamed() {
     let done = |index: u32, item: Value| json!({"type": "response.output_item.done", "output_index": index, "item": item});
     let call =

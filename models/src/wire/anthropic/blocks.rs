@@ -79,6 +79,7 @@ impl Blocks {
         match text("type") {
             "text" => {
                 let number = self.add(index, Kind::Text, received)?;
+                received.citations.hear_list(&block["citations"]);
                 hearing.hear_block(Part::Text, (number as u64, 0), text("text"))
             }
             "thinking" | "redacted_thinking" => {
@@ -140,6 +141,10 @@ impl Blocks {
                 };
                 self.think(number, text("thinking"), text("signature"))?;
                 hearing.hear_block(Part::Reasoning, (number as u64, 0), text("thinking"))
+            }
+            "citations_delta" => {
+                received.citations.hear(&delta["citation"]);
+                Ok(())
             }
             "input_json_delta" => self.write(found, &delta["partial_json"], frame, received),
             _ => Ok(()),

@@ -46,6 +46,10 @@ impl ReplyReader for Reader {
                 received.usage = tokens(usage);
             }
         }
+        // Perplexity and xAI name the sources beside the choices.
+        for list in ["citations", "search_results"] {
+            received.citations.hear_list(&frame[list]);
+        }
         let Some(choice) = frame
             .pointer("/choices/0")
             .filter(|choice| choice.is_object())
@@ -60,6 +64,9 @@ impl ReplyReader for Reader {
         };
         let delta = &choice[key];
         self.think(delta, hearing)?;
+        received.citations.hear_list(&delta["annotations"]);
+        // Azure names the sources of "On Your Data" in a context.
+        received.citations.hear_list(&delta["context"]["citations"]);
         say(&delta["content"], hearing)?;
         say(&delta["refusal"], hearing)?;
         if !received.calls.is_empty() && has_text(&delta["content"]) {

@@ -77,6 +77,33 @@ fn assert_fails(body: &[String], code: FailureCode) {
 }
 
 #[test]
+fn sources_of_gateways_and_search_models_are_kept_once() {
+    let source = |url: &str, title: &str| json!({"type": "url_citation", "url_citation": {"url": url, "title": title}});
+    let mut cited = chunk(&json!({"content": "It rains [1]."}), None);
+    cited["citations"] = json!(["https://a.example/"]);
+    cited["search_results"] = json!([{"title": "A", "url": "https://a.example/"}]);
+    let annotated = json!({"content": "", "annotations": [source("https://b.example/", "B")]});
+    let azure =
+        json!({"context": {"citations": [{"content": "c", "title": null, "filepath": "x.md"}]}});
+    let body = [
+        data(&cited),
+        data(&json!({"choices": [], "citations": cited["citations"]})),
+        delta(&annotated),
+        delta(&azure),
+        finish("stop"),
+    ];
+    let reply = read(&body).unwrap();
+    let found = reply.citations.iter();
+    let found: Vec<_> = found.map(|it| (&*it.url, &*it.title, &*it.text)).collect();
+    let expected = [
+        ("https://a.example/", "A", ""),
+        ("https://b.example/", "B", ""),
+        ("", "x.md", "c"),
+    ];
+    assert_eq!((&*reply.text, found), ("It rains [1].", expected.to_vec()));
+}
+
+#[test]
 fn calls_in_every_shape() {
     let null = Value::Null;
     let end = [finish("tool_calls"), usage(), DONE.to_owned()].concat();

@@ -37,6 +37,9 @@ const INLINE_FILE: Names = ["inlineData", "inline_data"];
 const LINKED_FILE: Names = ["fileData", "file_data"];
 const MEDIA_TYPE: Names = ["mimeType", "mime_type"];
 const FILE_URL: Names = ["fileUri", "file_uri"];
+const GROUNDING: Names = ["groundingMetadata", "grounding_metadata"];
+const CHUNKS: Names = ["groundingChunks", "grounding_chunks"];
+const CITATIONS: Names = ["citationMetadata", "citation_metadata"];
 /// The end of the word that stands for no reason at all.
 const UNSPECIFIED: &str = "_UNSPECIFIED";
 
@@ -99,6 +102,14 @@ impl ReplyReader for Reader {
         } else {
             Vec::new()
         };
+        let grounding = field(candidate, GROUNDING).unwrap_or(&Value::Null);
+        let cited = field(candidate, CITATIONS).unwrap_or(&Value::Null);
+        for list in [
+            field(grounding, CHUNKS),
+            field(cited, ["citations", "citationSources"]),
+        ] {
+            received.citations.hear_list(list.unwrap_or(&Value::Null));
+        }
         for (order, part) in parts.iter().enumerate() {
             self.part(part, written.get(order), received, hearing)?;
         }

@@ -233,6 +233,30 @@ fn a_reply_cut_in_its_thoughts_is_cut_and_a_call_in_a_cut_reply_is_whole() {
 }
 
 #[test]
+fn the_sources_of_a_search_are_kept() {
+    for (grounding, chunks) in [
+        ("groundingMetadata", "groundingChunks"),
+        ("grounding_metadata", "grounding_chunks"),
+    ] {
+        let mut frame = last(json!([{"text": "It rains."}]), "STOP");
+        frame["candidates"][0][grounding] =
+            json!({chunks: [{"web": {"uri": "https://a.example/", "title": "a.example"}}]});
+        frame["candidates"][0]["citationMetadata"] =
+            json!({"citationSources": [{"uri": "https://b.example/", "startIndex": 1}]});
+        let cited = stream(&[frame]).unwrap().citations.into_iter();
+        let cited: Vec<_> = cited.map(|it| (it.url, it.title)).collect();
+        let expected = [
+            ("https://a.example/", "a.example"),
+            ("https://b.example/", ""),
+        ];
+        assert_eq!(
+            cited,
+            expected.map(|(url, title)| (url.to_owned(), title.to_owned()))
+        );
+    }
+}
+
+#[test]
 fn code_and_files_are_shown_in_the_text() {
     let parts = json!([
         {"text": "Look:"},

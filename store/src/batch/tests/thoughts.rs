@@ -1,5 +1,7 @@
 //! Batches of steps that asked for tools.
 
+use everturn_proto::turn::Citation;
+
 use super::*;
 
 #[test]
@@ -24,6 +26,41 @@ fn a_thought_keeps_the_text_apart_from_the_reasoning() {
             (6, 1, 0)
         );
         assert_eq!(batch.assistant.unwrap().content, text);
+    }
+}
+
+#[test]
+fn a_text_has_its_sources_and_a_text_without_sources_has_no_field() {
+    let cited = Citation {
+        url: "https://a.example/".into(),
+        title: "A".into(),
+        text: String::new(),
+    };
+    let json = serde_json::json!([{"url": "https://a.example/", "title": "A"}]);
+    for citations in [vec![cited], Vec::new()] {
+        let expected = if citations.is_empty() {
+            &serde_json::Value::Null
+        } else {
+            &json
+        };
+        let batch = |calls, request: &BatchRequest| {
+            let state = LlmCompleteState {
+                citations: citations.clone(),
+                ..state("t", "r", calls)
+            };
+            let snapshot = Snapshot {
+                checkpoint: Some(state),
+                steps: 1,
+                ..Snapshot::default()
+            };
+            build(request, &snapshot).unwrap()
+        };
+        let step = batch(vec![call("exec_a", Effect::Read)], &thought(0));
+        assert_eq!(field(&step, 0, "citations"), *expected);
+        let answer = batch(vec![], &end(0, AgentExecutionEnd::Completed));
+        assert_eq!(types(&answer)[..2], ["thought", "assistant_message"]);
+        assert_eq!(field(&answer, 0, "citations"), serde_json::Value::Null);
+        assert_eq!(field(&answer, 1, "citations"), *expected);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The items of a conversation as rows. No I/O.
 
 use everturn_client::state::{
-    ApprovalState, CallState, End, EndKind, FinishReason, Item, ItemKind, PlanStep, PlanStepStatus,
-    ToolCall, ToolResult, WorkPlan,
+    ApprovalState, CallState, Citation, End, EndKind, FinishReason, Item, ItemKind, PlanStep,
+    PlanStepStatus, ToolCall, ToolResult, WorkPlan,
 };
 use everturn_proto::words::EventType;
 use serde_json::Value;
@@ -58,13 +58,18 @@ pub(super) fn rows(
             None => user(content, attachments.as_ref(), &inner),
             Some(_) => note(show::RETRIED, &inner),
         },
-        ItemKind::Thought { content, reasoning } => {
+        ItemKind::Thought {
+            content,
+            reasoning,
+            citations: _,
+        } => {
             let mut rows = reasoning
                 .as_deref()
                 .map_or_else(Vec::new, |it| thought(it, &inner));
             if !content.trim().is_empty() {
                 rows.extend(answer(content, &inner));
             }
+            rows.extend(sources(&item.kind, &inner));
             rows
         }
         ItemKind::ToolCall(call) => tool_call(call, item.timestamp, &inner, now),
@@ -73,8 +78,10 @@ pub(super) fn rows(
             content,
             partial,
             finish,
+            citations: _,
         } => {
             let mut rows = answer(content, &inner);
+            rows.extend(sources(&item.kind, &inner));
             match finish.as_ref().filter(|it| **it != FinishReason::Stop) {
                 _ if *partial => rows.push(Line::of("(the answer so far)", Style::Dim)),
                 Some(finish) => {
@@ -147,6 +154,21 @@ pub(super) fn raw(content: &str, style: Style, look: &Look) -> Vec<Line> {
     lines
         .flat_map(|line| Line::of(line, style).wrapped(look.width, &none, &none))
         .collect()
+}
+
+/// Returns a row for each source that a text cites.
+pub(super) fn sources(kind: &ItemKind, look: &Look) -> Vec<Line> {
+    let (ItemKind::Thought { citations, .. } | ItemKind::AssistantMessage { citations, .. }) = kind
+    else {
+        return Vec::new();
+    };
+    let numbered = citations.iter().flatten().zip(1..);
+    let source = |(citation, number): (&Citation, usize)| {
+        let parts = [citation.title.as_deref(), citation.url.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        note(&format!("[{number}] {}", parts.join(" · ")), look)
+    };
+    numbered.flat_map(source).collect()
 }
 
 fn thought(reasoning: &str, look: &Look) -> Vec<Line> {

@@ -115,13 +115,16 @@ impl View {
         // A part of the text may already be on the terminal, as a live text.
         let (mut rows, rest) = self.written.end(content, look);
         if rest.trim().is_empty() && !content.trim().is_empty() {
+            rows.extend(items::sources(&item.kind, look));
             return rows;
         }
         let has_begun = rest.len() < content.len();
         let mut item = item.clone();
         match &mut item.kind {
             ItemKind::AssistantMessage { content, .. } => *content = rest,
-            ItemKind::Thought { content, reasoning } => {
+            ItemKind::Thought {
+                content, reasoning, ..
+            } => {
                 *content = rest;
                 // A reasoning in the middle of a text would tear the text apart.
                 reasoning.take_if(|_| has_begun);

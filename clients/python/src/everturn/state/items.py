@@ -9,6 +9,7 @@ from .fields import count, flag, milliseconds, text, text_id
 from .model import (
     Approval,
     AssistantMessage,
+    Citation,
     End,
     Item,
     JsonObject,
@@ -98,7 +99,7 @@ def _thought(data: JsonObject, base: Base) -> Thought | None:
     has_reasoning = not _BLANK.fullmatch(reasoning)
     if _BLANK.fullmatch(content) and not has_reasoning:
         return None
-    return Thought(**base, content=content, reasoning=reasoning if has_reasoning else None)
+    return Thought(**base, content=content, reasoning=reasoning if has_reasoning else None, citations=_citations(data))
 
 
 def _assistant_message(data: JsonObject, base: Base) -> AssistantMessage:
@@ -111,7 +112,17 @@ def _assistant_message(data: JsonObject, base: Base) -> AssistantMessage:
         content=text(data, "content"),
         partial=flag(data, "partial") or None,
         finish=text_id(data, "finish"),
+        citations=_citations(data),
     )
+
+
+def _citations(data: JsonObject) -> tuple[Citation, ...] | None:
+    """Returns the sources that a text cites, without the entries that are no objects."""
+    listed = data.get("citations")
+    if not isinstance(listed, list):
+        return None
+    found = [entry for entry in listed if isinstance(entry, dict)]
+    return tuple(Citation(url=text_id(it, "url"), title=text_id(it, "title"), text=text_id(it, "text")) for it in found)
 
 
 def _end(data: JsonObject, base: Base) -> End:

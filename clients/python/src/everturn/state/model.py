@@ -107,12 +107,25 @@ class UserMessage(ItemBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A source that a text cites. At least the address or the title is present."""
+
+    url: str | None = None
+    """The address of the source, with ``http`` or ``https``."""
+    title: str | None = None
+    text: str | None = None
+    """The cited passage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Thought(ItemBase):
     """What the model said to the user before it asked for tools, and its reasoning. At least one is not blank."""
 
     content: str
     """Empty when the model only reasoned."""
     reasoning: str | None = None
+    citations: tuple[Citation, ...] | None = None
+    """The sources that the text cites."""
     type: Literal["thought"] = "thought"
 
 
@@ -210,6 +223,8 @@ class AssistantMessage(ItemBase):
     """``True``: the text so far of a cancelled turn."""
     finish: str | None = None
     """``stop``, ``length``, ``cancelled``, ``invalid_output``, ``step_limit``, or a word that is newer."""
+    citations: tuple[Citation, ...] | None = None
+    """The sources that the text cites."""
     type: Literal["assistant_message"] = "assistant_message"
 
 

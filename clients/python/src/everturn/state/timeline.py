@@ -24,9 +24,9 @@ def _entries(item: Item) -> Iterator[dict[str, Any]]:
             files = {} if item.attachments is None else {"attachments": item.attachments}
             yield {**_base(item), "content": item.content, **files, **_known({"retryOf": item.retry_of})}
         case Thought():
-            yield {**_base(item), "content": item.content, **_known({"reasoning": item.reasoning})}
+            yield {**_base(item), "content": item.content, **_known({"reasoning": item.reasoning}), **_citations(item)}
         case AssistantMessage():
-            yield {**_base(item), "content": item.content}
+            yield {**_base(item), "content": item.content, **_citations(item)}
         case ToolCall():
             yield {**_base(item), **_tool(item), **_known({"title": item.title}), "toolInput": item.tool_input}
             if item.result_sequence_number is not None:
@@ -47,6 +47,12 @@ def _base(item: Item) -> dict[str, Any]:
     agent = {"agentExecutionId": item.agent_execution_id, "parentToolCallId": item.parent_tool_call_id}
     place = {"id": item.id, "type": item.type, "sequenceNumber": item.sequence_number, "timestamp": item.timestamp}
     return {**place, **_known(agent)}
+
+
+def _citations(item: Thought | AssistantMessage) -> dict[str, Any]:
+    if item.citations is None:
+        return {}
+    return {"citations": [_known({"url": it.url, "title": it.title, "text": it.text}) for it in item.citations]}
 
 
 def _tool(item: ToolCall | ToolResult) -> dict[str, Any]:

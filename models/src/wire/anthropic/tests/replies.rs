@@ -236,7 +236,6 @@ fn indexes_that_proxies_write_wrongly() {
 #[test]
 fn unknown_events_and_blocks_are_passed_over() {
     let fallback = json!({"type": "fallback", "from": {"model": "x"}});
-    let citation = json!({"type": "citations_delta", "citation": {"cited_text": "y"}});
     let events = [
         vec![
             json!({"type": "ping"}),
@@ -248,7 +247,7 @@ fn unknown_events_and_blocks_are_passed_over() {
         block(
             3,
             &json!({"type": "text", "text": "HEL"}),
-            vec![citation, json!({"type": "text_delta", "text": "LO"})],
+            vec![json!({"type": "text_delta", "text": "LO"})],
         ),
         end("end_turn"),
     ];
@@ -258,6 +257,39 @@ fn unknown_events_and_blocks_are_passed_over() {
     // The arguments of the provider's own tool are not glued to a call before it.
     let blocks = [tool(0, "toolu_1", &[]), server_tool(1)];
     assert_calls(hear_blocks(&blocks, "tool_use"), &[("toolu_1", "{}")]);
+}
+
+#[test]
+fn the_sources_of_each_text_are_kept() {
+    let cites = |citation: Value| json!({"type": "citations_delta", "citation": citation});
+    let web = json!({"type": "web_search_result_location", "url": "https://a.example/", "title": "A", "cited_text": "Rain."});
+    let document =
+        json!({"type": "char_location", "document_title": "Report", "cited_text": "Wet."});
+    let events = [
+        vec![start()],
+        block(
+            0,
+            &json!({"type": "text", "text": "", "citations": []}),
+            vec![
+                cites(web.clone()),
+                json!({"type": "text_delta", "text": "It rains."}),
+            ],
+        ),
+        block(
+            1,
+            &json!({"type": "text", "text": "It is wet.", "citations": [document]}),
+            vec![
+                cites(web),
+                cites(json!({"cited_text": "y"})),
+                cites(json!(null)),
+            ],
+        ),
+        end("end_turn"),
+    ];
+    let cited = hear(&events.concat()).reply.unwrap().citations.into_iter();
+    let cited: Vec<_> = cited.map(|it| [it.url, it.title, it.text]).collect();
+    let expected = [["https://a.example/", "A", "Rain."], ["", "Report", "Wet."]];
+    assert_eq!(cited, expected.map(|it| it.map(str::to_owned)));
 }
 
 #[test]
