@@ -2,7 +2,10 @@
 
 import { render } from "preact";
 import { App } from "./app";
+import { later } from "./later";
+import { getReady } from "./reading";
 import { language } from "./texts";
 
 document.documentElement.lang = language;
 render(<App />, document.getElementById("page")!);
+later(getReady);

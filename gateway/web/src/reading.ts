@@ -17,6 +17,9 @@ const MOST_KEPT = 10;
 
 const OPTIONS = { gfm: true, extensions: FORMULAS };
 
+/** A text with every kind of block and mark. */
+const EACH_KIND = "# a\n\nb\n=\n\nc *d* **e** `f` ~~g~~ [h](https://i.example) $j$\\\nk\n\n- l\n  1. m\n\n> n\n\n|o|p|\n|-|-|\n|q|r|\n\n```s\nt\n```\n\n---\n<u>v</u>";
+
 /** A text, and its blocks: paragraphs, lists, code … */
 export interface Read {
   readonly text: string;
@@ -35,6 +38,14 @@ export function tokensOf(text: string): Token[] {
   } catch {
     return unread(text);
   }
+}
+
+/**
+ * Reads a text of every kind, so that the first conversation is opened sooner: a browser makes the lexer's expressions when they
+ * are used first.
+ */
+export function getReady(): void {
+  tokensOf(EACH_KIND);
 }
 
 /** What is read of a text before anything of it is. */
