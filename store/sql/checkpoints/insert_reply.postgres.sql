@@ -1,7 +1,10 @@
--- Inserts the reply of a step, unless the step has a reply, or the conversation has one of the call ids. The same
--- statement settles the reservation of the call (`budgets/settle.sql`), frees the reservation, and counts the call in
--- the tenant's day. A step of hooks has generation 0, and is not counted as a call. The statement returns the number
--- of inserted rows. The clause `ON CONFLICT` names no key, as in `insert_checkpoint.sql`.
+-- Inserts the reply of a step, unless the step has a reply, or the conversation has one of the call ids. An obsolete
+-- call inserts nothing: its agent execution has ended, a newer call was claimed, or a newer run owns the conversation
+-- (invariant 11, one run). These rows are read without their locks, as of the statement's start: a reply in the database
+-- by then counts as earlier than a newer call or run. The same statement settles the reservation of the call
+-- (`budgets/settle.sql`), frees the reservation, and counts the call in the tenant's day. A step of hooks has generation
+-- 0, and is not counted as a call. The statement returns the number of inserted rows. The clause `ON CONFLICT` names no
+-- key, as in `insert_checkpoint.sql`.
 -- Index: key of tool_execution_records, key of execution_checkpoints, key of agent_executions
 -- Index: key of conversation_budgets, key of conversations, key of usage_days
 --
@@ -28,6 +31,8 @@
 -- :slot bigint
 -- :used_tokens bigint
 -- :used_nano bigint
+-- :status_running text
+-- :run_epoch bigint  The epoch of the caller's run.
 WITH reply AS (
     INSERT INTO execution_checkpoints (
         id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, generation,
@@ -38,7 +43,12 @@ WITH reply AS (
         :checkpoint_id, :conversation_id, :message_id, :agent_execution_id, :checkpoint_type, :execution_id, :step,
         :generation, :input_tokens, :output_tokens, :now, :execution_state, :cached_tokens, :cache_write_tokens,
         :reasoning_tokens, :cost_nano, :estimated_calls
-    WHERE NOT EXISTS (
+    WHERE EXISTS (
+        SELECT 1 FROM agent_executions e JOIN conversations c ON c.id = e.conversation_id
+        WHERE e.id = :agent_execution_id AND e.conversation_id = :conversation_id AND e.status = :status_running
+            AND c.run_epoch <= :run_epoch AND (:generation = 0 OR e.generation <= :generation)
+    )
+    AND NOT EXISTS (
         SELECT 1 FROM tool_execution_records
         WHERE conversation_id = :conversation_id AND call_id IN (:call_ids)
     )

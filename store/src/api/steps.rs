@@ -24,6 +24,11 @@ pub trait StepClaims: Send + Sync {
 
     /// Stores `llm_complete` and returns the stored reply: the first reply wins. A tool call's id is unique in its
     /// conversation, therefore the store refuses a reply with a used id.
+    ///
+    /// # Errors
+    ///
+    /// `RunReplaced` for the reply of an older run, and `Conflict` after a newer claim or the end of the agent execution:
+    /// a worker that was stopped in its call must not answer a step that has changed since.
     async fn complete_step(&self, step: &StepKey, state: LlmCompleteState)
     -> Result<CompletedStep>;
 }

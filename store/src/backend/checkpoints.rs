@@ -123,16 +123,8 @@ pub(super) async fn claim_step(
         return Ok(row.of(step.step));
     }
     // The claim failed: the call was made before, the agent execution is not running, or the run was replaced.
-    let select = StatusOfExecution {
-        agent_execution_id: &step.agent_execution_id,
-        conversation_id: &step.conversation_id,
-    };
-    let status: Option<String> = select
-        .query_scalar()?
-        .fetch_optional(&mut *connection)
-        .await?;
     let id = &step.agent_execution_id;
-    let status = status.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, id))?;
+    let status = status_of(connection, step).await?;
     if let Some(state) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
         return Ok(StepClaim::Stored(state).into());
     }
@@ -226,12 +218,37 @@ pub(super) async fn complete_step(
         conversation_id: &step.conversation_id,
         call_ids: &call_ids,
     };
-    let used: Vec<String> = used.query_scalar()?.fetch_all(connection).await?;
+    let used: Vec<String> = used.query_scalar()?.fetch_all(&mut *connection).await?;
     if used.is_empty() {
-        let neither = "a checkpoint was neither inserted nor found";
-        return Err(StoreError::Corrupt(neither.into()));
+        return Err(obsolete(connection, step, state.generation).await?);
     }
     Ok(CompletedStep::CallIdsUsed(used))
+}
+
+/// Returns the reason why the store refuses the reply of an obsolete call.
+async fn obsolete(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+) -> Result<StoreError> {
+    let status = status_of(connection, step).await?;
+    runs::check_unlocked(connection, &step.conversation_id, step.epoch).await?;
+    let id = &step.agent_execution_id;
+    Ok(StoreError::Conflict(format!(
+        "call {generation} of agent execution `{id}` is obsolete: a newer call was claimed, or the agent execution has \
+         ended ({status})"
+    )))
+}
+
+/// Returns the status of the step's agent execution.
+async fn status_of(connection: &mut Connection, step: &StepKey) -> Result<String> {
+    let id = &step.agent_execution_id;
+    let select = StatusOfExecution {
+        agent_execution_id: id,
+        conversation_id: &step.conversation_id,
+    };
+    let status: Option<String> = select.query_scalar()?.fetch_optional(connection).await?;
+    status.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, id))
 }
 
 /// Inserts the reply of a step, settles the call's reservation, and adds the call to the tenant's sums. Returns false
@@ -268,6 +285,8 @@ async fn insert_reply(
         slot: budgets::slot(id),
         used_tokens: budgets::tokens_of(state),
         used_nano: nano.unwrap_or_default(),
+        status_running: AgentExecutionStatus::Running.as_str(),
+        run_epoch: runs::newest(step.epoch),
     };
     if !WRITES_IN_PARTS {
         let is_new = has_inserted(&mut *connection, step, insert).await?;

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
+use everturn_proto::{
+    turn::LlmCompleteState,
+    words::{AgentExecutionStatus, Effect, ToolStatus},
+};
 use everturn_store::{
     Access, ClaimedCall, CompletedStep, EventReader, ModelCalls, PageLimit, StepClaim, StepClaims,
     StepKey, StoreError, ToolClaim, ToolClaims,
@@ -120,6 +123,50 @@ pub async fn the_first_completed_step_wins(backend: &impl Backend) {
         matches!(refused, Err(StoreError::NotFound { .. })),
         "{refused:?}"
     );
+}
+
+/// A worker that was stopped in its call wakes after a newer call, a newer run or the end, and changes nothing.
+pub async fn the_reply_of_an_obsolete_call_is_refused(backend: &impl Backend) {
+    let of_call = |generation, text: &str| LlmCompleteState {
+        generation,
+        ..state(text, vec![])
+    };
+    let first = Turn::new(backend.open().await, "c", "m");
+    let begun = first.begin_as_run("hello").await.unwrap();
+    let older = first.clone().under(Some(begun.epoch));
+    let store = &older.store;
+    for _ in 0..2 {
+        store.claim_step(&older.step(0), None).await.unwrap();
+    }
+    let rows = backend.row_count().await;
+    let late = store
+        .complete_step(&older.step(0), of_call(1, "late"))
+        .await;
+    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+
+    let taken_over = first.begin_again().await;
+    let newer = first.clone().under(Some(taken_over.epoch));
+    let replaced = store.complete_step(&older.step(0), of_call(2, "old")).await;
+    assert!(
+        matches!(replaced, Err(StoreError::RunReplaced { .. })),
+        "{replaced:?}"
+    );
+    assert_eq!(backend.row_count().await, rows);
+
+    store.claim_step(&newer.step(0), None).await.unwrap();
+    let stored = store.complete_step(&newer.step(0), of_call(3, "new")).await;
+    let expected = CompletedStep::Stored(of_call(3, "new"));
+    assert_eq!(stored.unwrap(), expected);
+    let repeated = store.complete_step(&older.step(0), of_call(2, "old")).await;
+    assert_eq!(repeated.unwrap(), expected, "the stored reply wins");
+
+    newer.end(0, AgentExecutionStatus::Completed).await;
+    let rows = backend.row_count().await;
+    let ended = store
+        .complete_step(&newer.step(1), of_call(4, "late"))
+        .await;
+    assert!(matches!(ended, Err(StoreError::Conflict(_))), "{ended:?}");
+    assert_eq!(backend.row_count().await, rows);
 }
 
 pub async fn the_newest_partial_wins(backend: &impl Backend) {

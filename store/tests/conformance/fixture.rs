@@ -348,6 +348,9 @@ pub fn json(text: &str) -> Json {
     Json::parse(text).unwrap()
 }
 
+/// The generation of a reply to whichever call was claimed last: the store refuses replies of older calls.
+pub const NEWEST_CALL: u32 = 1_000;
+
 pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
     LlmCompleteState {
         text: text.into(),
@@ -360,7 +363,7 @@ pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
         tool_calls,
         input_tokens: 100,
         output_tokens: 10,
-        generation: 1,
+        generation: NEWEST_CALL,
         ..LlmCompleteState::default()
     }
 }

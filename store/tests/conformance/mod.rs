@@ -219,6 +219,7 @@ macro_rules! conformance_suite {
             claims::racing_claims_get_different_generations,
             claims::a_page_of_events_says_the_newest_generations,
             claims::the_first_completed_step_wins,
+            claims::the_reply_of_an_obsolete_call_is_refused,
             claims::the_newest_partial_wins,
             claims::an_ended_execution_gives_no_claim,
             background::the_next_claim_of_a_step_goes_on_with_its_response,

@@ -18,7 +18,7 @@ use everturn_store::{
 
 use super::{
     Backend,
-    fixture::{Turn, TurnStore, state, tenant},
+    fixture::{NEWEST_CALL, Turn, TurnStore, state, tenant},
 };
 
 /// Claims a step, reads its context, and stores a reply with what was sent, as a worker does.
@@ -92,7 +92,10 @@ pub async fn calls_are_listed_in_pages(backend: &impl Backend) {
         (call.provider.as_deref(), call.model.as_deref()),
         (Some("p"), Some("m1"))
     );
-    assert_eq!((&call.finish, call.generation), (&FinishReason::Stop, 1));
+    assert_eq!(
+        (&call.finish, call.generation),
+        (&FinishReason::Stop, NEWEST_CALL)
+    );
     assert_eq!(call.spent.usage.input_tokens, 100);
     assert_eq!(call.sent.as_ref().map(|sent| sent.messages), Some(1));
     let started = call.started_at.map(|time| time.timestamp_millis());
