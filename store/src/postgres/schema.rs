@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use sqlx::{Connection, Error, PgConnection, migrate::Migrator};
-use tokio::time::sleep;
+use sqlx::{
+    Connection, Error, PgConnection,
+    migrate::{MigrateError, Migrator},
+};
+use tokio::time::{Instant, sleep};
 
 use super::server;
 use crate::{
@@ -22,6 +25,19 @@ const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(418581342581)";
 /// Pause before the next try to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a migration waits for the lock of a table. Every later statement on the table waits behind the migration, so
+/// the time is the longest that workers and gateways stand still.
+const WAIT_FOR_TABLE: &str = "SET lock_timeout = '1s'";
+/// A migration without a transaction builds an index concurrently. The migration holds no statement up while it waits,
+/// and a time-out would leave an invalid index behind.
+const WAIT_LONG: &str = "SET lock_timeout = 0";
+/// SQLSTATE of a lock that was not free within `lock_timeout`.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// Pause before the next try of a migration, in which the waiting statements run.
+const TABLE_PAUSE: Duration = Duration::from_secs(1);
+/// How long a migration tries. A dump of a large database takes longer; then the operator must choose.
+const TABLE_PATIENCE: Duration = Duration::from_mins(10);
+
 /// Migrates the tables, forward only. A migration is a transaction, unless it says otherwise. Newer, compatible tables
 /// need no migration.
 ///
@@ -32,7 +48,7 @@ pub(super) async fn migrate(url: &str) -> Result<()> {
 }
 
 async fn migrate_with(url: &str, migrator: &Migrator) -> Result<()> {
-    // No time-outs, because a migration may take any time.
+    // No limit of the statements' time, because a migration may take any time.
     let mut connection = server::connect(url).await?;
     while !sqlx::query_scalar(TRY_LOCK)
         .fetch_one(&mut connection)
@@ -42,12 +58,46 @@ async fn migrate_with(url: &str, migrator: &Migrator) -> Result<()> {
     }
     let done = match found(&mut connection, migrator).await? {
         Tables::Newer | Tables::Current => Ok(()),
-        Tables::Older(_) => migrator.run_direct(None, &mut connection, false).await,
+        Tables::Older(_) => apply(&mut connection, migrator).await,
     };
     // Closing ends the session, and releases the lock after a failed migration.
     let closed = connection.close().await;
     done?;
     Ok(closed?)
+}
+
+/// Runs the missing migrations. A migration waits briefly for a table that a long transaction uses, and tries again.
+async fn apply(connection: &mut PgConnection, migrator: &Migrator) -> Result<()> {
+    for migration in migrator.iter() {
+        let wait = if migration.no_tx {
+            WAIT_LONG
+        } else {
+            WAIT_FOR_TABLE
+        };
+        sqlx::query(wait).execute(&mut *connection).await?;
+        let last_try = Instant::now() + TABLE_PATIENCE;
+        let version = migration.version;
+        while let Err(error) = migrator.run_direct(Some(version), connection, false).await {
+            if !is_locked(&error) || Instant::now() > last_try {
+                return Err(error.into());
+            }
+            tracing::warn!(
+                version,
+                "a migration waits for a table that another transaction uses; end long transactions, like a dump of the database"
+            );
+            sleep(TABLE_PAUSE).await;
+        }
+    }
+    Ok(())
+}
+
+/// True when a table was not free in time.
+fn is_locked(error: &MigrateError) -> bool {
+    matches!(
+        error,
+        MigrateError::Execute(Error::Database(error)) | MigrateError::ExecuteMigration(Error::Database(error), _)
+            if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE)
+    )
 }
 
 /// Refuses tables of an incompatible version, with advice.
@@ -148,6 +198,39 @@ mod tests {
         sqlx::query(contracted).execute(&mut old).await.unwrap();
         let refused = migrate_with(&url, &migrator(1)).await.unwrap_err();
         assert!(refused.to_string().contains("newer"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_migration_behind_a_long_reader_holds_no_other_reader_up() {
+        let (mut long, url) = database("read").await;
+        let (server, rows) = (postgres::shared().await, "SELECT COUNT(*) FROM items");
+        migrate_with(&url, &migrator(1)).await.unwrap();
+        sqlx::query("BEGIN").execute(&mut long).await.unwrap();
+        sqlx::query(rows).execute(&mut long).await.unwrap();
+        let migration = tokio::spawn(async move { migrate_with(&url, &migrator(3)).await });
+        let mut other = server.connect("read").await.unwrap();
+        // Twice, so that a later try of the migration is seen, too.
+        for _ in 0..2 {
+            let waits =
+                "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = 'items'::regclass";
+            while sqlx::query_scalar::<_, i64>(waits)
+                .fetch_one(&mut other)
+                .await
+                .unwrap()
+                == 0
+            {
+                sleep(Duration::from_millis(10)).await;
+            }
+            let read = sqlx::query(rows).execute(&mut other);
+            tokio::time::timeout(Duration::from_secs(60), read)
+                .await
+                .expect("a reader waits behind the migration")
+                .unwrap();
+        }
+        sqlx::query("COMMIT").execute(&mut long).await.unwrap();
+        migration.await.unwrap().unwrap();
+        let version = number(&mut other, "SELECT MAX(version) FROM _sqlx_migrations").await;
+        assert_eq!(version.unwrap(), Some(3));
     }
 
     #[tokio::test]
