@@ -430,7 +430,7 @@ fn every_reader_ends_with_everything_once() {
     // One store for all cases, because a new store takes milliseconds to make its tables.
     let store = TestStore::default();
     let buffers = (1..40_usize, prop_oneof![300..3000_usize, Just(1 << 20)]);
-    proptest!(ProptestConfig::with_cases(400), |(happenings in happenings(), (follower, reader) in buffers)| {
+    proptest!(ProptestConfig::with_cases(150), |(happenings in happenings(), (follower, reader) in buffers)| {
         let options = StreamOptions { follower_buffer: follower, ..StreamOptions::default() };
         runtime().block_on(async {
             live_through(World::in_store(store.clone(), options), happenings, reader).await;

@@ -33,7 +33,7 @@ const SPEECH: Speech = Speech {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_streams_on_one_gateway() {
     allow_streams(2 * STREAMS);
-    let model = Model::start(|_| Reply::tokens(200)).await;
+    let model = Model::start(|_| Reply::tokens(60)).await;
     let arena = Arena::start(model, "reader_buffer = 65536\nstall_timeout = \"1s\"").await;
     let client = arena.stack.client();
     let conversation = client.create_conversation(None).await.unwrap();

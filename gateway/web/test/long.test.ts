@@ -228,7 +228,7 @@ async function pressUntil(page: Page, key: string, selector: string): Promise<vo
 }
 
 /** Scrolls to the beginning: the most elements, the longest task, and how far what was in sight has jumped. */
-function scrollBack(page: Page, step = 500) {
+function scrollBack(page: Page, step = 800) {
   return page.evaluate(async (step) => {
     const box = document.querySelector(".timeline")!;
     const found = { elements: 0, longest: 0, jump: 0 };

@@ -11,8 +11,8 @@ use crate::{
     profile::ProfileSettings, provider::ProviderKind::OpenAiResponses, refused, responses, wire,
 };
 
-/// The conversations of a test run, unless `PROPTEST_CASES` asks for more.
-const CASES: u32 = 4_000;
+/// The conversations of a test run, unless `PROPTEST_CASES` asks for more: `make verify` runs 10,000.
+const CASES: u32 = 1_000;
 
 /// The bodies of a request to a provider.
 fn bodies(request: &ModelRequest, profile: &Profile) -> Vec<Value> {
