@@ -16,7 +16,7 @@ use std::{
 use everturn_proto::turn::AnnounceCancelRequest;
 use everturn_stream::CancelNews;
 use everturn_tools::Progress;
-use temporalio_client::{ActivityIdentifier, RpcOptions};
+use temporalio_client::{ActivityIdentifier, RpcOptions, errors::AsyncActivityError};
 use temporalio_common::protos::TaskToken;
 use temporalio_sdk::activities::ActivityContext;
 use tokio::{
@@ -115,7 +115,8 @@ pub(crate) async fn is_requested(ctx: &ActivityContext) -> bool {
     answer.is_ok_and(|answer| answer.cancel_requested)
 }
 
-/// Waits until the engine asks for a cancel of the activity. The SDK delays a heartbeat soon after the last heartbeat
+/// Waits until the engine asks for a cancel of the activity, or no longer has the activity: its workflow was terminated, as
+/// by the deletion of a conversation, or a later attempt has replaced the attempt. The SDK delays a heartbeat soon after the last heartbeat
 /// (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this function bypasses the SDK.
 async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
     let token = TaskToken::from(ctx.info().task_token.clone());
@@ -128,6 +129,7 @@ async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
         match activity.heartbeat(details, RpcOptions::default()).await {
             Ok(answer) if answer.cancel_requested => return,
             Ok(_) => {}
+            Err(AsyncActivityError::NotFound(_)) => return,
             Err(error) => tracing::debug!(%error, "the engine could not be asked about a cancel"),
         }
         pause = (pause * 2).min(MAX_PAUSE);

@@ -6,7 +6,7 @@ use everturn_store::{
     AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys,
     MessageQueue, OutsideTools, Owners, PastCalls, TenantUsage, Tenants, ToolResults,
 };
-use everturn_stream::{SharedCounts, StreamReader};
+use everturn_stream::{CancelNews, SharedCounts, StreamReader};
 
 use crate::{deliveries::Deliveries, turns::TurnStarter};
 
@@ -43,6 +43,8 @@ pub struct Ports {
     pub owners: Arc<dyn Owners>,
     /// The live texts of running models.
     pub stream: Arc<dyn StreamReader>,
+    /// The channel on which workers learn of cancels at once.
+    pub cancels: Arc<dyn CancelNews>,
     /// The counts shared with the other gateways, because limits hold across gateways. `None` for a single gateway.
     pub counts: Option<Arc<dyn SharedCounts>>,
     /// The receiver of reports about events that readers received; `None` without traces.

@@ -46,6 +46,7 @@ impl Stack {
             audit: Arc::new(store.clone()),
             tenants: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
+            cancels: Arc::new(stream.clone()),
             turns: Arc::new(RecordingTurns::default()),
         };
         let (address, ..) = listen(GatewayState::new(ports, GatewayConfig::default())).await;

@@ -370,6 +370,7 @@ pub fn ports(
         audit: keys.clone(),
         tenants: keys,
         stream: Arc::new(stream.clone()),
+        cancels: Arc::new(stream.clone()),
         turns: turns.clone(),
     }
 }

@@ -201,6 +201,7 @@ pub async fn serve(
         audit: parts.store.audit,
         tenants: parts.store.tenants,
         stream: parts.stream.reader,
+        cancels: parts.stream.cancels,
         counts: parts.stream.counts,
         turns,
     };

@@ -7,7 +7,7 @@ use axum::{
 };
 use everturn_proto::{
     money,
-    words::{AuditAction, AuditTargetKind},
+    words::{AgentExecutionStatus, AuditAction, AuditTargetKind},
 };
 use everturn_store::{Conversation, ConversationChange, NewConversation, ShownConversation};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ use crate::{
 
 /// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e_3b06);
+
+/// The most agent executions whose calls a deletion stops at once. Further calls stop with their next heartbeat.
+const MAX_STOPPED: u32 = 200;
 
 /// Reason for terminating a workflow, shown in Temporal.
 const DELETED: &str = "the conversation was deleted";
@@ -377,9 +380,11 @@ pub(super) async fn delete(
     // the meantime fails, because its message or conversation is missing. The histories are deleted before the rows: a
     // repeated request then still finds the conversation.
     let turns = &state.ports.turns;
+    let running = running_executions(&state, &caller, id).await?;
     let away = |detail: &'static str| move |error| Problem::from(error).with_detail(detail);
     let terminated = turns.terminate(id, DELETED).await;
     terminated.map_err(away("Nothing was deleted. Repeat the request in a moment."))?;
+    stop_calls(&state, &running).await;
     let deleted = turns.delete_runs(id).await;
     deleted.map_err(away(
         "The conversation is still there. Repeat the request in a moment.",
@@ -405,4 +410,41 @@ pub(super) async fn delete(
         tracing::warn!(%error, "objects of a deleted conversation are not removed yet");
     }
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the ids of the running agent executions of the conversation's turn, at most [`MAX_STOPPED`].
+async fn running_executions(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation_id: &str,
+) -> Result<Vec<String>, Problem> {
+    let ports = &state.ports;
+    let head = ports
+        .events
+        .conversation_head(&caller.access, conversation_id)
+        .await?;
+    let Some(turn) = head.and_then(|head| head.current_message_id) else {
+        return Ok(Vec::new());
+    };
+    let executions = ports.executions.agent_executions(
+        &caller.access,
+        conversation_id,
+        Some(&turn),
+        None,
+        MAX_STOPPED,
+    );
+    let executions = executions.await?.into_iter();
+    let running = executions.filter(|it| it.status == AgentExecutionStatus::Running);
+    Ok(running.map(|it| it.id).collect())
+}
+
+/// Tells the workers that the turn of these agent executions is over. A call without the news learns of the end with its
+/// next heartbeat.
+async fn stop_calls(state: &GatewayState, agent_executions: &[String]) {
+    for id in agent_executions {
+        if let Err(error) = state.ports.cancels.announce_cancel(id).await {
+            tracing::debug!(%error, "the calls of a deleted conversation stop with their next heartbeat");
+            return;
+        }
+    }
 }

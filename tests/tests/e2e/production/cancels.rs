@@ -83,6 +83,19 @@ async fn a_cancel_closes_the_providers_connection_without_a_heartbeat() {
 }
 
 #[tokio::test]
+async fn a_deletion_closes_the_providers_connection_without_a_heartbeat() {
+    let stack = Stack::new(Model::start(first_is_endless).await).await;
+    let _gateway = stack.gateway().await;
+    let _worker = stack.worker_stopping_at(HEARTBEAT);
+    let (conversation, _) = stack.ask("speak").await;
+    stack.asked(1).await;
+    let url = format!("{}/api/v1/agent/conversations/{conversation}", stack.url());
+    let deleted = stack.http.delete(url).send().await.unwrap();
+    assert_eq!(deleted.status(), 204);
+    abandoned(&stack, 1).await;
+}
+
+#[tokio::test]
 async fn a_cancel_stops_a_tool_without_a_heartbeat() {
     let model = Model::start(|_: &Request| {
         let input = json!({"effect": true, "sleep_ms": 600_000});
