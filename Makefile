@@ -86,14 +86,18 @@ page-and-clients:
 	@scripts/side-by-side.sh "the run of the clients' tests" \
 		"$(MAKE) --no-print-directory clients python-client python-tools" "$(MAKE) --no-print-directory page"
 
+# Each run draws other cases, so many short runs find what one long run would find; `make fuzz` tries many at once.
 crates:
 	@echo "▸ tests of the crates"
-	@scripts/side-by-side.sh "the run of the documents' tests" "cargo test --workspace --locked --doc" \
-		"scripts/test_programs.py 3 --test-threads 4"
+	@PROPTEST_CASES=$(or $(PROPTEST_CASES),100) scripts/side-by-side.sh "the run of the documents' tests" \
+		"cargo test --workspace --locked --doc" "scripts/test_programs.py 3 --test-threads 4"
+
+# These tests of the embedded back ends take more than a minute, and run with the long tests.
+LONG := embedded::context::a_long_turn_is embedded::long_steps::large_results_of
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
-	@$(E2E) --test-threads 6 both:: embedded::
+	@$(E2E) --test-threads 6 both:: embedded:: $(addprefix --skip ,$(LONG))
 
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -106,7 +110,7 @@ conversations:
 
 long:
 	@echo "▸ the long end-to-end tests on the embedded backends"
-	@$(E2E) --test-threads 3 verify::
+	@$(E2E) --test-threads 3 verify:: $(LONG)
 
 long-production:
 	@echo "▸ the long end-to-end tests on the production backends"
