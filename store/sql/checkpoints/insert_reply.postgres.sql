@@ -1,10 +1,10 @@
 -- Inserts the reply of a step, unless the step has a reply, or the conversation has one of the call ids. An obsolete
 -- call inserts nothing: its agent execution has ended, a newer call was claimed, or a newer run owns the conversation
--- (invariant 11, one run). These rows are read without their locks, as of the statement's start: a reply in the database
--- by then counts as earlier than a newer call or run. The same statement settles the reservation of the call
--- (`budgets/settle.sql`), frees the reservation, and counts the call in the tenant's day. A step of hooks has generation
--- 0, and is not counted as a call. The statement returns the number of inserted rows. The clause `ON CONFLICT` names no
--- key, as in `insert_checkpoint.sql`.
+-- (invariant 11, one run). These rows are read without their locks, as of the statement's start: a reply in the
+-- database by then counts as earlier than a newer call or run. The same statement settles the reservation of the call
+-- (`budgets/settle.sql`), frees the reservation, and counts the call in the tenant's day. A step of hooks has
+-- generation 0, and is not counted as a call. The statement returns the number of inserted rows. The clause `ON
+-- CONFLICT` names no key, as in `insert_checkpoint.sql`.
 -- Index: key of tool_execution_records, key of execution_checkpoints, key of agent_executions
 -- Index: key of conversation_budgets, key of conversations, key of usage_days
 --

@@ -12,7 +12,7 @@ use everturn_store::{
 
 use super::{
     Backend,
-    fixture::{Turn, TurnStore, tenant},
+    fixture::{NEWEST_CALL, Turn, TurnStore, tenant},
 };
 
 /// Reads a thread as a call of the model does.
@@ -49,7 +49,7 @@ fn compacted(
         })),
         input_tokens: 700,
         output_tokens: 30,
-        generation: 1,
+        generation: NEWEST_CALL,
         ..LlmCompleteState::default()
     }
 }

@@ -6,7 +6,7 @@ use everturn_store::{Access, AgentExecution, AgentExecutionCursor, AgentExecutio
 use super::{
     super::{
         Backend,
-        fixture::{Turn, tenant},
+        fixture::{NEWEST_CALL, Turn, tenant},
     },
     begun, delegating,
 };
@@ -101,7 +101,7 @@ pub async fn an_agent_execution_has_its_checkpoints_and_tool_calls(backend: &imp
     let reply = &checkpoints[0];
     assert_eq!(
         (&reply.checkpoint_type, reply.step, reply.generation),
-        (&CheckpointType::LlmComplete, 0, 1)
+        (&CheckpointType::LlmComplete, 0, NEWEST_CALL)
     );
     assert_eq!(reply.execution_id, None);
     let tools = store
