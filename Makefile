@@ -92,8 +92,9 @@ crates:
 	@PROPTEST_CASES=$(or $(PROPTEST_CASES),100) scripts/side-by-side.sh "the run of the documents' tests" \
 		"cargo test --workspace --locked --doc" "scripts/test_programs.py 3 --test-threads 4"
 
-# These tests of the embedded back ends take more than a minute, and run with the long tests.
+# These tests take more than a minute, and run with the long tests.
 LONG := embedded::context::a_long_turn_is embedded::long_steps::large_results_of
+LONG_PRODUCTION := production::backups::with_the_engine_kept production::readers::readers_that_are_cut production::rollout::
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
@@ -101,7 +102,7 @@ embedded:
 
 production:
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
-	@$(E2E_PRODUCTION) both:: production::
+	@$(E2E_PRODUCTION) both:: production:: $(addprefix --skip ,$(LONG_PRODUCTION))
 
 # The unit tests try fewer conversations.
 conversations:
@@ -114,7 +115,7 @@ long:
 
 long-production:
 	@echo "▸ the long end-to-end tests on the production backends"
-	@$(E2E_PRODUCTION) verify::
+	@$(E2E_PRODUCTION) verify:: $(LONG_PRODUCTION)
 
 other:
 	@echo "▸ the tests of the embedded backends on the production ones"
