@@ -94,7 +94,7 @@ crates:
 
 # These tests take more than a minute, and run with the long tests.
 LONG := embedded::context::a_long_turn_is embedded::long_steps::large_results_of
-LONG_PRODUCTION := production::backups::with_the_engine_kept production::readers::readers_that_are_cut production::rollout::
+LONG_PRODUCTION := production::backups::with_the_engine_kept production::readers::readers_that_are_cut
 
 embedded:
 	@echo "▸ end to end on SQLite, memory and Temporal's dev server"
