@@ -135,8 +135,8 @@ async fn load(away: Duration) {
     let provider = Arc::<Provider>::default();
     let answers = Arc::clone(&provider);
     let model = Model::start(move |request: &Request| answers.answer(request)).await;
-    let stack = Stack::new(model).await;
     // One process, so that the frames reach the readers without Redis.
+    let stack = Stack::new(model).await.with_gateways(1);
     let _all = stack.all_in_one().await;
     let start = Instant::now();
     let distance = (away + 2 * AROUND) / TURNS;
