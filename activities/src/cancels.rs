@@ -115,9 +115,10 @@ pub(crate) async fn is_requested(ctx: &ActivityContext) -> bool {
     answer.is_ok_and(|answer| answer.cancel_requested)
 }
 
-/// Waits until the engine asks for a cancel of the activity, or no longer has the activity: its workflow was terminated, as
-/// by the deletion of a conversation, or a later attempt has replaced the attempt. The SDK delays a heartbeat soon after the last heartbeat
-/// (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this function bypasses the SDK.
+/// Waits until the engine asks for a cancel of the activity, or no longer has the activity: its workflow was terminated,
+/// as by the deletion of a conversation, or a later attempt has replaced the attempt. The SDK delays a heartbeat soon
+/// after the last heartbeat (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this function bypasses the
+/// SDK.
 async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
     let token = TaskToken::from(ctx.info().task_token.clone());
     let identifier = ActivityIdentifier::from_task_token(token);

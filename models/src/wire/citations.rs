@@ -101,13 +101,8 @@ fn citation(value: &Value) -> Option<Citation> {
             ..Citation::default()
         });
     }
-    let inner = WRAPPERS.iter().map(|name| &value[name]);
-    let value = inner.fold(
-        value,
-        |found, inner| {
-            if inner.is_object() { inner } else { found }
-        },
-    );
+    let mut inner = WRAPPERS.iter().map(|name| &value[name]);
+    let value = inner.rfind(|inner| inner.is_object()).unwrap_or(value);
     let texts = |names: &'static [&str]| {
         let texts = names.iter().filter_map(|name| value[name].as_str());
         texts.map(str::trim).filter(|text| !text.is_empty())
@@ -131,11 +126,7 @@ fn url(address: &str) -> Option<String> {
 
 /// Returns the text without NUL, cut at the limit.
 fn bounded(text: &str) -> String {
-    let mut end = text.len().min(MAX_CITED_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    without_nul(&text[..end])
+    without_nul(&text[..text.floor_char_boundary(MAX_CITED_BYTES)])
 }
 
 #[cfg(test)]
