@@ -9,9 +9,9 @@ use everturn_models::ModelClient;
 use everturn_proto::{
     activities::declared,
     turn::{
-        AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
-        LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest,
-        SaveResult, ThinkRequest, ThinkResult,
+        AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, Inbox,
+        LoadTurnRequest, LoadedTurn, ReadInboxRequest, RecordRemoteToolRequest, RunToolRequest,
+        RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
 };
 use everturn_store::{
@@ -200,6 +200,15 @@ impl AgentActivities {
         request: LoadTurnRequest,
     ) -> Result<LoadedTurn, ActivityError> {
         self.parts().loader.load_turn(&ctx, request).await
+    }
+
+    #[activity(definition = declared::ReadInbox)]
+    pub async fn read_inbox(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        request: ReadInboxRequest,
+    ) -> Result<Inbox, ActivityError> {
+        self.parts().loader.read_inbox(&ctx, &request).await
     }
 
     #[activity(definition = declared::LlmThinking)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_proto::{
-    turn::{AgentDefinition, LoadTurnRequest, LoadedTurn},
+    turn::{AgentDefinition, Inbox, LoadTurnRequest, LoadedTurn, ReadInboxRequest},
     words::{DEFAULT_AGENT, DEFAULT_TENANT, FailureCode},
 };
 use everturn_store::{
@@ -92,12 +92,24 @@ impl Loader {
         let agent = agent.map(|agent| &agent.definition);
         let error = agent.and_then(|agent| cannot_run(agent, unknown_agent));
         let (error_code, error_message) = error.unzip();
+        let cancel_reason = begun.cancel_reason.clone();
         let loaded = self.loaded(begun, true).await;
         Ok(LoadedTurn {
             error_code: error_code.map(Into::into),
             error_message,
+            cancel_reason,
             ..loaded
         })
+    }
+
+    /// `read_inbox_activity`: stores the messages and cancels of signals, and reads the waiting messages.
+    pub(crate) async fn read_inbox(
+        &self,
+        ctx: &ActivityContext,
+        request: &ReadInboxRequest,
+    ) -> Result<Inbox, ActivityError> {
+        failpoint::reach("inbox.before").await;
+        once(ctx, self.turns.read_inbox(request)).await
     }
 
     /// Begins a sub-agent. Its agent and task are in the record of the delegating call. A forbidden delegation ends in the

@@ -10,9 +10,9 @@ use temporalio_common::ActivityError;
 use temporalio_macros::activity_definitions;
 
 use crate::turn::{
-    AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
-    LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
-    ThinkRequest, ThinkResult,
+    AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, Inbox,
+    LoadTurnRequest, LoadedTurn, ReadInboxRequest, RecordRemoteToolRequest, RunToolRequest,
+    RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
 };
 
 /// The activities of a turn.
@@ -23,6 +23,12 @@ impl AgentActivities {
     /// Takes the message into the turn and pins the agent. A local activity.
     #[activity(name = "load_turn_activity")]
     pub fn load_turn(_: LoadTurnRequest) -> Result<LoadedTurn, ActivityError> {
+        unimplemented!()
+    }
+
+    /// Stores the messages and cancels of signals, and reads the waiting messages. A local activity.
+    #[activity(name = "read_inbox_activity")]
+    pub fn read_inbox(_: ReadInboxRequest) -> Result<Inbox, ActivityError> {
         unimplemented!()
     }
 
@@ -72,7 +78,7 @@ impl AgentActivities {
 /// Markers of the declarations, for `#[activity(definition = …)]`.
 pub mod declared {
     pub use super::agent_activities::{
-        AnnounceCancel, BeginAfterTurn, ClaimRemoteTool, LlmThinking, LoadTurn, RecordRemoteTool,
-        SaveEvent, ToolExecution,
+        AnnounceCancel, BeginAfterTurn, ClaimRemoteTool, LlmThinking, LoadTurn, ReadInbox,
+        RecordRemoteTool, SaveEvent, ToolExecution,
     };
 }

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use everturn_proto::{
     ids,
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall},
+    turn::{AgentDefinition, Inbox, LlmCompleteState, ReadInboxRequest, SaveRequest, ToolCall},
 };
 
 use crate::api::{
@@ -80,6 +80,10 @@ impl Turns for Observed<dyn Turns> {
             }
         }
         Ok(start)
+    }
+
+    async fn read_inbox(&self, request: &ReadInboxRequest) -> Result<Inbox> {
+        self.store.read_inbox(request).await
     }
 
     async fn begin_sub_agent(

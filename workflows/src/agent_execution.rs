@@ -10,10 +10,7 @@ use std::{error::Error, time::Duration};
 use everturn_proto::{
     ConversationName, Lenient, ids,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
-    words::{
-        AgentExecutionStatus, ApprovalRefusal, DEFAULT_TENANT, FailureCode, OnBusy,
-        search_attribute,
-    },
+    words::{AgentExecutionStatus, ApprovalRefusal, DEFAULT_TENANT, FailureCode, search_attribute},
 };
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
 use temporalio_macros::workflow_methods;
@@ -35,8 +32,8 @@ use crate::{
 /// value is the default of the engine's `history.workflowIdReuseMinimalInterval`.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// The reason of a cancel by an interrupting message.
-const INTERRUPTED: &str = "interrupted by a newer message";
+/// The most looks at the end of a run. A further message then begins the next run, which looks again.
+const MAX_LAST_LOOKS: u32 = 10;
 
 #[workflow_methods]
 impl AgentExecution {
@@ -44,14 +41,9 @@ impl AgentExecution {
     #[init]
     pub fn new(ctx: &WorkflowContextView, input: Lenient<TurnInput>) -> Self {
         let mut state = Self::begin(input.0);
-        if let Ok(input) = &mut state.input {
-            let inbox = std::mem::take(&mut input.inbox);
-            if let Some(message) = input.message.take() {
-                state.accept(message, ctx.first_execution_run_id());
-            }
-            for message in inbox {
-                state.accept_in_order(message, ctx.first_execution_run_id());
-            }
+        let message = state.input.as_mut().ok();
+        if let Some(message) = message.and_then(|input| input.message.take()) {
+            state.accept(message, ctx.first_execution_run_id());
         }
         state
     }
@@ -77,42 +69,44 @@ impl AgentExecution {
         };
         loop {
             let ended = run_turn(ctx, &input, message.clone()).await;
-            let Some(next) = next_here(ctx, &input, &ended) else {
-                answer_callers(ctx).await;
-                return finish(ctx, input, message, ended);
-            };
-            message = next;
+            answer_callers(ctx).await;
+            match next_message(ctx, &input, &ended).await {
+                Some(next) if may_stay(ctx, &input, &ended) => message = next,
+                next => return finish(ctx, input, message, ended, next),
+            }
+            ctx.state_mut(AgentExecution::end_turn);
+            show_waiting(ctx);
             input = TurnInput {
                 message: None,
                 from_step: 0,
                 goes_on: false,
                 among_tools: false,
+                has_waiting: false,
                 ..input
             };
         }
     }
 
-    /// Accepts a message for the conversation. An unreadable message is ignored, because a signal has no answer.
+    /// Rings: a message waits in the store, or came with this signal. An unreadable message is ignored, because a signal
+    /// has no answer.
     #[signal]
     pub fn submit(&mut self, ctx: &mut SyncWorkflowContext<Self>, message: Lenient<Submit>) {
-        let Ok(message) = message.0 else { return };
-        let interrupts = message.on_busy.as_deref().map(OnBusy::from) == Some(OnBusy::Interrupt);
-        let is_new = self.accept(message, ctx.info().first_execution_run_id());
-        if let Some(current) = self.current.as_ref().filter(|_| is_new && interrupts) {
-            current.cancellation.cancel_with_reason(INTERRUPTED);
+        if let Ok(message) = message.0 {
+            self.accept(message, ctx.info().first_execution_run_id());
         }
     }
 
     /// Ends the turn of one message: the current message, or a waiting message, whose turn then ends at its start. A
-    /// cancel for an ended message does nothing, so a client may send it twice or late.
+    /// cancel for an ended message does nothing, so a client may send it twice or late. A gateway stores a cancel before
+    /// it signals.
     #[signal]
     pub fn cancel(&mut self, _ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
         let Ok(Cancel { message_id, reason }) = cancel.0 else {
             return;
         };
         let reason = match reason.as_str() {
-            "" => "cancelled by the user",
-            reason => reason,
+            "" => "cancelled by the user".to_owned(),
+            _ => reason,
         };
         // A hand-typed empty id means no id.
         let message_id = message_id.filter(|id| !id.is_empty());
@@ -121,13 +115,9 @@ impl AgentExecution {
             id.is_none_or(|id| *id == current.message_id)
         };
         if let Some(current) = self.current.as_ref().filter(is_current) {
-            current.cancellation.cancel_with_reason(reason);
-        } else if let Some(id) = message_id {
-            if self.inbox.contains(&id) {
-                self.inbox.cancel(&id, reason);
-            } else {
-                self.inbox.cancel_early(&id, reason);
-            }
+            current.cancellation.cancel_with_reason(&reason);
+        } else if message_id.as_deref().is_some_and(ids::is_valid) {
+            self.inbox.cancel(Cancel { message_id, reason });
         }
     }
 
@@ -260,6 +250,9 @@ async fn run_turn(
     let mut turn = start_turn(ctx, input, message);
     let loaded = turn.load(input).await?;
     if loaded.status() == AgentExecutionStatus::Running {
+        if let Some(reason) = &loaded.cancel_reason {
+            turn.cancellation.cancel_with_reason(reason);
+        }
         set_search_attributes(ctx, input, &loaded.agent);
         return after_turn::run_followed(turn, &loaded).await;
     }
@@ -271,27 +264,40 @@ async fn run_turn(
     }))
 }
 
-/// Takes the message of this run's next turn. `None`: the run ends with the ended turn, because the run is no longer
-/// young or must not go on. The engine would hold back a run after a young run (docs/engine.md, Continue-as-new waits
-/// for a second).
-fn next_here(
+/// Returns the message of the next turn; `None` without a waiting message. The run looks at the store only when somebody
+/// has rung, or when the last look found messages (invariant 4, linear history).
+async fn next_message(
     ctx: &WorkflowContext<AgentExecution>,
     input: &TurnInput,
     ended: &Result<Outcome, CallError>,
 ) -> Option<Message> {
-    let may_go_on = matches!(ended, Ok(Outcome::Ended(_)))
+    // The next run of an unfinished turn looks itself.
+    if matches!(ended, Ok(Outcome::ContinueAt(_))) || input.delegation.is_some() {
+        return None;
+    }
+    let mut must_look = ctx.state(|state| state.inbox.may_have_more());
+    for _ in 0..MAX_LAST_LOOKS {
+        if !must_look {
+            break;
+        }
+        calls::look(ctx, &input.conversation_id, None).await;
+        must_look = ctx.state(|state| state.inbox.has_rung());
+    }
+    ctx.state_mut(AgentExecution::take_next)
+}
+
+/// True when the run may go on with another turn: the turn has ended, and the run is young. The engine would hold back
+/// a run after a young run (docs/engine.md, Continue-as-new waits for a second).
+fn may_stay(
+    ctx: &WorkflowContext<AgentExecution>,
+    input: &TurnInput,
+    ended: &Result<Outcome, CallError>,
+) -> bool {
+    matches!(ended, Ok(Outcome::Ended(_)))
         && input.delegation.is_none()
         && !ctx.cancellation_token().is_cancelled()
         && !ctx.continue_as_new_suggested()
-        && is_young(ctx);
-    if !may_go_on {
-        return None;
-    }
-    let next = ctx.state_mut(AgentExecution::take_after_turn);
-    if next.is_some() {
-        show_waiting(ctx);
-    }
-    next
+        && is_young(ctx)
 }
 
 fn is_young(ctx: &WorkflowContext<AgentExecution>) -> bool {
@@ -307,11 +313,6 @@ fn start_turn<'a>(
 ) -> Turn<'a> {
     // The token is a child of the run's token, so `temporal workflow cancel` ends the turn like the signal `cancel`.
     let cancellation = ctx.cancellation_token().child_token();
-    if let Some(reason) = &message.cancel_reason {
-        cancellation.cancel_with_reason(reason);
-    } else if ctx.state(|state| state.is_interrupted(&message.id)) {
-        cancellation.cancel_with_reason(INTERRUPTED);
-    }
     let from_step = ctx.state(|state| state.first_step_of(&message.id));
     ctx.state_mut(|state| {
         state.current = Some(CurrentTurn {
@@ -353,12 +354,13 @@ async fn answer_callers(ctx: &WorkflowContext<AgentExecution>) {
     let _ = ctx.wait_condition(|_| ctx.all_handlers_finished()).await;
 }
 
-/// Ends the run: with the next message's turn, a new run for the current turn, or the turn's result.
+/// Ends the run: with the turn of the message `next`, a new run for the current turn, or the turn's result.
 fn finish(
     ctx: &WorkflowContext<AgentExecution>,
     input: TurnInput,
     message: Message,
     ended: Result<Outcome, CallError>,
+    next: Option<Message>,
 ) -> WorkflowResult<TurnOutput> {
     let continue_at = match &ended {
         Ok(Outcome::ContinueAt(next)) => Some(*next),
@@ -366,17 +368,18 @@ fn finish(
     };
     let is_sub_agent = input.delegation.is_some();
     let message_id = message.id.clone();
-    let has_more = ctx.state(|state| !state.inbox.is_empty());
-    if continue_at.is_some() || has_more {
-        let (inbox, anonymous_messages) =
-            ctx.state_mut(|state| (state.inbox.drain(), state.anonymous_messages));
-        let next = TurnInput {
+    if continue_at.is_some() || next.is_some() {
+        let (has_waiting, anonymous_messages) =
+            ctx.state(|state| (state.inbox.may_have_more(), state.anonymous_messages));
+        let goes_on_with = continue_at.filter(|_| !is_sub_agent).map(|_| message);
+        let submit = |message: Message| Submit {
+            message_id: Some(message.id),
             // The store has the content already.
-            message: continue_at.filter(|_| !is_sub_agent).map(|_| Submit {
-                content: None,
-                ..Submit::from(message)
-            }),
-            inbox,
+            ..Submit::default()
+        };
+        let next = TurnInput {
+            message: goes_on_with.or(next).map(submit),
+            has_waiting,
             anonymous_messages,
             from_step: continue_at.map_or(0, |next| next.step),
             goes_on: continue_at.is_some(),

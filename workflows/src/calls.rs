@@ -8,8 +8,8 @@ use everturn_proto::{
     activities::AgentActivities,
     turn::{
         AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
-        LoadedTurn, PlannedCall, RecordRemoteToolRequest, RunToolRequest, RunToolResult,
-        SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        LoadedTurn, PlannedCall, ReadInboxRequest, RecordRemoteToolRequest, RunToolRequest,
+        RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
     words::FailureCode,
 };
@@ -18,7 +18,8 @@ use temporalio_common::{
 };
 use temporalio_workflow::{
     ActivityCancellationType, ActivityCloseTimeouts, ActivityExecutionError, ActivityOptions,
-    LocalActivityOptions, RetryPolicy, WorkflowCancellationToken, WorkflowContext,
+    LocalActivityOptions, RetryPolicy, WaitConditionOptions, WorkflowCancellationToken,
+    WorkflowContext,
 };
 
 use crate::AgentExecution;
@@ -115,6 +116,49 @@ pub(crate) async fn load_turn_again(
         .execute_activity(AgentActivities::load_turn, request, options)
         .await;
     answer.map_err(|error| store_error(&error))
+}
+
+/// Looks at the inbox: stores the contents of signals, and reads the waiting messages. Returns the reason why the turn of
+/// `message_id` must end. A failed look changes nothing, because the messages stay in the store for the next run.
+pub(crate) async fn look(
+    ctx: &WorkflowContext<AgentExecution>,
+    conversation_id: &str,
+    message_id: Option<&str>,
+) -> Option<String> {
+    let mut look = ctx.state_mut(|state| state.inbox.begin_look());
+    let request = ReadInboxRequest {
+        conversation_id: conversation_id.to_owned(),
+        message_id: message_id.map(str::to_owned),
+        submits: std::mem::take(&mut look.submits),
+        cancels: std::mem::take(&mut look.cancels),
+    };
+    let found = call_store(ctx, || AgentActivities::read_inbox, request).await;
+    let found = found.ok();
+    let reason = found.as_ref().and_then(|found| found.cancel_reason.clone());
+    ctx.state_mut(|state| state.inbox.end_look(&look, found));
+    reason
+}
+
+/// Waits for a ring. Returns false when `over` comes first.
+pub(crate) async fn rung(
+    ctx: &WorkflowContext<AgentExecution>,
+    over: WorkflowCancellationToken,
+) -> bool {
+    let options = WaitConditionOptions::builder()
+        .cancellation_token(over)
+        .build();
+    let rung = ctx.wait_condition_with_options(|state| state.inbox.has_rung(), options);
+    rung.await.is_ok()
+}
+
+/// Waits until the looks for all rings have ended. The wait goes on after a cancel of the run, like the looks.
+pub(crate) async fn looked(ctx: &WorkflowContext<AgentExecution>) {
+    let options = WaitConditionOptions::builder()
+        .cancellation_token(WorkflowCancellationToken::new())
+        .build();
+    let looked = ctx.wait_condition_with_options(|state| !state.inbox.has_rung(), options);
+    // Nobody cancels the new token, so the wait ends with the last look.
+    let _ = looked.await;
 }
 
 /// Persists one batch. A cancel of the turn does not cancel the save, because finished work must be saved.

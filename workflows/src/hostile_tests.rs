@@ -1,8 +1,6 @@
 //! What anybody in the engine's namespace may send: any input, signal or answer. Whatever it is, it changes nothing
 //! else than it may, stays within the limits, and fails no workflow task.
 
-use std::collections::BTreeSet;
-
 use everturn_proto::{
     Lenient,
     limits::MAX_QUEUED_MESSAGES,
@@ -27,11 +25,10 @@ enum Sent {
 
 /// A payload with the fields that signals have. Few ids, so that they are about the same things.
 fn payloads() -> impl Strategy<Value = Value> {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 10] = [
         "message_id",
         "content",
         "on_busy",
-        "cancel_reason",
         "reason",
         "execution_id",
         "decision",
@@ -73,15 +70,14 @@ fn payloads() -> impl Strategy<Value = Value> {
 
 fn inputs() -> impl Strategy<Value = Value> {
     let number = prop_oneof![0..3_u32, Just(u32::MAX)];
-    let inbox = prop::collection::vec(payloads(), 0..4);
-    (payloads(), inbox, number.clone(), number, any::<[bool; 3]>()).prop_map(
-        |(message, inbox, from_step, anonymous_messages, [in_order, goes_on, is_input])| {
+    (payloads(), number.clone(), number, any::<[bool; 3]>()).prop_map(
+        |(message, from_step, anonymous_messages, [has_waiting, goes_on, is_input])| {
             if !is_input {
                 return message;
             }
             serde_json::json!({
-                "conversation_id": "c", "message": message, "inbox": inbox, "from_step": from_step,
-                "anonymous_messages": anonymous_messages, "inbox_in_order": in_order, "goes_on": goes_on,
+                "conversation_id": "c", "message": message, "from_step": from_step,
+                "anonymous_messages": anonymous_messages, "has_waiting": has_waiting, "goes_on": goes_on,
             })
         },
     )
@@ -115,13 +111,8 @@ fn take(state: &mut AgentExecution, sent: Sent) {
             }
         }
         Sent::Cancel(value) => {
-            if let Ok(Cancel {
-                message_id: Some(id),
-                reason,
-            }) = decoded(value)
-            {
-                state.inbox.cancel_early(&id, &reason);
-                state.inbox.cancel(&id, &reason);
+            if let Ok(cancel) = decoded::<Cancel>(value) {
+                state.inbox.cancel(cancel);
             }
         }
         Sent::Resolve(value) => {
@@ -153,7 +144,11 @@ fn take(state: &mut AgentExecution, sent: Sent) {
             state.outside.begin_step(&calls);
         }
         Sent::Steer => drop(state.inbox.take_steers()),
-        Sent::Next => drop(state.take_after_turn()),
+        Sent::Next => {
+            let look = state.inbox.begin_look();
+            state.inbox.end_look(&look, None);
+            state.end_turn();
+        }
     }
 }
 
@@ -163,8 +158,8 @@ proptest! {
         input in inputs(), sent in prop::collection::vec(sent(), 0..150), first: bool,
     ) {
         let mut state = AgentExecution::begin(decoded::<TurnInput>(input));
-        let waiting = state.input.as_mut().map(|input| (input.message.take(), std::mem::take(&mut input.inbox)));
-        for submit in waiting.into_iter().flat_map(|(message, inbox)| message.into_iter().chain(inbox)) {
+        let message = state.input.as_mut().ok().and_then(|input| input.message.take());
+        if let Some(submit) = message {
             state.accept(submit, "run");
         }
         if first {
@@ -172,15 +167,16 @@ proptest! {
         }
         for sent in sent {
             take(&mut state, sent);
-            prop_assert!(state.inbox.len() <= MAX_QUEUED_MESSAGES + 1);
+            prop_assert!(state.inbox.len() <= MAX_QUEUED_MESSAGES);
             let status = state.turn_status();
             prop_assert!(serde_json::to_string(&status).is_ok());
         }
-        let mut ids = BTreeSet::new();
-        for submit in state.inbox.drain() {
+        let look = state.inbox.begin_look();
+        prop_assert!(look.cancels.len() <= MAX_QUEUED_MESSAGES);
+        for submit in look.submits {
             let id = submit.message_id.unwrap_or_default();
             prop_assert!(everturn_proto::ids::is_valid(&id), "{}", id);
-            prop_assert!(ids.insert(id), "a message waits once");
+            prop_assert!(submit.content.is_some_and(|text| !text.contains('\0')));
         }
     }
 }

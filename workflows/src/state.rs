@@ -1,4 +1,4 @@
-//! The state of a run of `agent-execution`: its input, the waiting messages, the running turn, and the approvals and
+//! The state of a run of `agent-execution`: its input, its inbox, the running turn, and the approvals and
 //! results for which the turn waits.
 //!
 //! Only data and its changes are here. Must not be here: the engine's handlers (`agent_execution.rs`), the decisions of
@@ -30,6 +30,8 @@ const WAITING: &str = "waiting";
 #[workflow]
 pub struct AgentExecution {
     pub(crate) input: Result<TurnInput, String>,
+    /// The message of the run's first turn, until the run takes it.
+    first: Option<Message>,
     pub(crate) inbox: Inbox,
     pub(crate) outside: Outside,
     pub(crate) step_calls: StepCalls,
@@ -90,11 +92,15 @@ impl Phase {
 impl AgentExecution {
     /// Returns the state at the start of a run.
     pub(crate) fn begin(input: Result<TurnInput, String>) -> Self {
+        // A sub-agent takes no messages.
+        let may_have_waiting =
+            |input: &TurnInput| input.delegation.is_none() && (input.has_waiting || input.goes_on);
         Self {
             anonymous_messages: input.as_ref().map_or(0, |input| input.anonymous_messages),
             goes_on: input.as_ref().ok().and_then(BegunTurn::of),
+            inbox: Inbox::new(input.as_ref().is_ok_and(may_have_waiting)),
             input,
-            inbox: Inbox::default(),
+            first: None,
             outside: Outside::default(),
             step_calls: StepCalls::default(),
             current: None,
@@ -112,55 +118,40 @@ impl AgentExecution {
         self.begun(message_id).map_or(0, |begun| begun.step)
     }
 
-    /// Takes the message of this run's turn: the message of a begun turn, otherwise the first waiting message.
+    /// Takes the message of this run's first turn.
     pub(crate) fn take_first(&mut self) -> Option<Message> {
-        let goes_on = self.goes_on.as_ref();
-        let going_on = goes_on.and_then(|begun| self.inbox.take(&begun.message_id));
-        going_on.or_else(|| self.inbox.take_next())
+        self.first.take()
     }
 
-    /// Takes the message of this run's next turn, and forgets the ended turn; `None` when no message waits.
-    pub(crate) fn take_after_turn(&mut self) -> Option<Message> {
-        let next = self.inbox.take_next()?;
+    /// Takes the message of the next turn, which the last look found.
+    pub(crate) fn take_next(&mut self) -> Option<Message> {
+        self.inbox.take_next().map(Message::stored)
+    }
+
+    /// Forgets the ended turn, because this run goes on with another turn.
+    pub(crate) fn end_turn(&mut self) {
         (self.goes_on, self.current) = (None, None);
         self.outside.end_step();
         self.step_calls = StepCalls::default();
-        Some(next)
     }
 
-    /// True when an interrupting message arrived before the begun turn of this message could go on.
-    pub(crate) fn is_interrupted(&self, message_id: &str) -> bool {
-        self.begun(message_id).is_some() && self.inbox.has_interrupt()
-    }
-
-    /// Takes a message into the inbox, and names a message without an id. Returns false when the message is unusable or
-    /// known. A sub-agent takes no messages, because its task is its only message.
-    pub(crate) fn accept(&mut self, submit: Submit, first_execution_run_id: &str) -> bool {
-        let message = self.message(submit, first_execution_run_id);
-        message.is_some_and(|message| self.inbox.push(message))
-    }
-
-    /// Takes a message that waited in the run before this run, and keeps the order of the messages.
-    pub(crate) fn accept_in_order(&mut self, submit: Submit, first_execution_run_id: &str) {
-        if let Some(message) = self.message(submit, first_execution_run_id) {
-            self.inbox.push_last(message);
-        }
-    }
-
-    /// Makes a message from a submit; `None` when the submit is unusable, or is the current message.
-    fn message(&mut self, submit: Submit, first_execution_run_id: &str) -> Option<Message> {
+    /// Takes the signal `submit`, or the message of a plain start. The first message begins the run's first turn. Every
+    /// further message rings, and a message with a text is stored by the next look. An unusable message is ignored, and
+    /// so is the running turn's own message. A sub-agent takes no messages, because its task is its only message.
+    pub(crate) fn accept(&mut self, submit: Submit, first_execution_run_id: &str) {
         let input = self.input.as_ref();
         if input.is_ok_and(|input| input.delegation.is_some()) {
-            return None;
+            return;
         }
-        let content = submit.content.as_deref().unwrap_or_default();
+        let content = submit.content.filter(|content| !content.trim().is_empty());
+        let size = content.as_ref().map_or(0, String::len);
         // PostgreSQL cannot store a NUL.
-        if content.len() > MAX_MESSAGE_BYTES || content.contains('\0') {
-            return None;
+        if size > MAX_MESSAGE_BYTES || content.as_ref().is_some_and(|text| text.contains('\0')) {
+            return;
         }
-        let id = match submit.message_id.as_ref().filter(|id| !id.is_empty()) {
-            Some(id) => id.clone(),
-            None if content.trim().is_empty() => return None,
+        let id = match submit.message_id.filter(|id| !id.is_empty()) {
+            Some(id) => id,
+            None if content.is_none() => return,
             None => {
                 let number = self.anonymous_messages;
                 // A hand-typed number may be the largest. An overflow would make the workflow task fail forever.
@@ -170,8 +161,21 @@ impl AgentExecution {
         };
         let current = self.current.as_ref();
         let is_current = current.is_some_and(|current| current.message_id == id);
-        let is_usable = !is_current && ids::is_valid(&id);
-        is_usable.then(|| Message::submitted(id, submit))
+        let is_first = self.first.as_ref().is_some_and(|first| first.id == id);
+        if is_current || is_first || !ids::is_valid(&id) {
+            return;
+        }
+        if current.is_none() && self.first.is_none() {
+            self.first = Some(Message { id, content });
+        } else if content.is_some() {
+            self.inbox.submit(Submit {
+                message_id: Some(id),
+                content,
+                on_busy: submit.on_busy.filter(|word| !word.is_empty()),
+            });
+        } else {
+            self.inbox.ring();
+        }
     }
 
     /// Notes the turn's current step and phase.

@@ -166,13 +166,29 @@ impl<'a> Turn<'a> {
             }
             calls::announce_cancel(ctx, id).await;
         };
+        let watch = self.watch_inbox(over.clone());
         let run = async {
             let outcome = self.run_in_time(loaded).await;
             over.cancel();
             outcome
         };
-        let (outcome, ()) = join!(run, announce);
+        let (outcome, (), ()) = join!(run, announce, watch);
         outcome
+    }
+
+    /// Looks at the inbox at every ring, until `over`. A cancel in the store and a waiting message with `interrupt` end
+    /// the turn.
+    fn watch_inbox(&self, over: WorkflowCancellationToken) -> impl Future<Output = ()> + use<'a> {
+        let (ctx, cancellation) = (self.ctx, self.cancellation.clone());
+        let (conversation_id, message_id) = (self.conversation_id.clone(), self.message.id.clone());
+        async move {
+            while calls::rung(ctx, over.clone()).await {
+                let reason = calls::look(ctx, &conversation_id, Some(&message_id)).await;
+                if let Some(reason) = reason {
+                    cancellation.cancel_with_reason(&reason);
+                }
+            }
+        }
     }
 
     /// Runs the turn. At its time limit, the turn's work and sub-agents are cancelled, and the turn ends as failed.
@@ -233,6 +249,10 @@ impl<'a> Turn<'a> {
     }
 
     async fn next(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
+        if !self.cancellation.is_cancelled() {
+            // Before each step, the run knows every message and every cancel that somebody has rung for.
+            calls::looked(self.ctx).await;
+        }
         if self.cancellation.is_cancelled() {
             return self.end(Ending::Cancelled).await.map(Next::End);
         }
@@ -316,18 +336,12 @@ impl<'a> Turn<'a> {
     /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended; the
     /// messages then get their own turns.
     async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
-        let mut steers = self
-            .ctx
-            .state_mut(|state| state.inbox.take_steers())
-            .into_iter();
-        while let Some(steer) = steers.next() {
-            let batch = Batch::Steer(SaveSteer {
-                message_id: steer.id.clone(),
-                content: steer.content.clone(),
-            });
-            if let Some(end) = self.save(batch).await? {
-                let left = std::iter::once(steer).chain(steers);
-                self.ctx.state_mut(|state| state.inbox.put_back(left));
+        for message_id in self.ctx.state_mut(|state| state.inbox.take_steers()) {
+            let steer = SaveSteer {
+                message_id,
+                content: None,
+            };
+            if let Some(end) = self.save(Batch::Steer(steer)).await? {
                 return Ok(Some(end));
             }
         }

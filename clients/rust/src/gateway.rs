@@ -140,10 +140,22 @@ impl GatewayClient {
         text_of(&self.post(&path, &body).await?, "message_id")
     }
 
-    /// Asks the conversation's running turn to end.
+    /// Asks the conversation's running turn to end, whichever turn runs when the gateway gets the request. A client that
+    /// knows the turn calls [`Self::cancel_message`].
     pub async fn cancel(&self, conversation_id: &str) -> Result<(), ClientError> {
         let path = format!("/conversations/{conversation_id}/cancel");
         self.post(&path, &json!({})).await.map(drop)
+    }
+
+    /// Asks the turn of a message to end, and no other turn. A repeated or late call never ends the next turn.
+    pub async fn cancel_message(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<(), ClientError> {
+        let path = format!("/conversations/{conversation_id}/cancel");
+        let body = json!({"message_id": message_id});
+        self.post(&path, &body).await.map(drop)
     }
 
     /// Retries the conversation's newest turn, which has failed, and returns the message id of the retry. The retry goes

@@ -228,9 +228,13 @@ export class Conversation {
     return this.#http.json(this.#request("/execution-status", { signal }));
   }
 
-  /** Ends the turn that runs, or a message that waits, by the gateway's id of the message. */
+  /**
+   * Ends the turn that runs, or a message that waits, by the gateway's id of the message. Without an id, a client that
+   * follows the conversation names the turn that its reader sees, so a second call never ends the next turn.
+   */
   cancel(options: { messageId?: string; signal?: AbortSignal } = {}): Promise<Cancelled> {
-    const json = options.messageId === undefined ? null : { message_id: options.messageId };
+    const messageId = options.messageId ?? this.current.state.turn;
+    const json = messageId === null ? null : { message_id: messageId };
     return this.#http.json(this.#request("/cancel", { method: "POST", json, signal: options.signal }));
   }
 

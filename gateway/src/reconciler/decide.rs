@@ -42,10 +42,15 @@ pub(super) fn decide(
     if let Some(rejected) = waiting.find(|message| is_rejected(message) && is_old(message)) {
         return Decision::FailRejected(rejected.id.clone());
     }
-    let mut waiting = unfinished
+    // The order of the turns: interrupting messages come first.
+    let (interrupting, others): (Vec<_>, Vec<_>) = unfinished
         .waiting
         .iter()
         .filter(|message| !is_rejected(message))
+        .partition(|message| message.on_busy == OnBusy::Interrupt);
+    let mut waiting = interrupting
+        .into_iter()
+        .chain(others)
         .map(|message| message.id.clone());
     let turn = unfinished.turn.as_ref();
     let first = turn
@@ -65,7 +70,7 @@ pub(super) fn decide(
     let messages = StartMessages {
         first,
         goes_on_at,
-        waiting: waiting.collect(),
+        has_waiting: waiting.next().is_some(),
     };
     Decision::Start(messages, starts + 1)
 }
@@ -135,11 +140,11 @@ mod tests {
         }
     }
 
-    fn starts(first: &str, goes_on_at: Option<u32>, waiting: &[&str], number: u32) -> Decision {
+    fn starts(first: &str, goes_on_at: Option<u32>, has_waiting: bool, number: u32) -> Decision {
         let messages = StartMessages {
             first: first.to_owned(),
             goes_on_at,
-            waiting: waiting.iter().map(|id| (*id).to_owned()).collect(),
+            has_waiting,
         };
         Decision::Start(messages, number)
     }
@@ -155,18 +160,28 @@ mod tests {
             message("young", OnBusy::Steer, 500),
         ];
         let lost = unfinished(Some("m"), &waiting);
-        assert_eq!(of(&lost, false), starts("m", Some(2), &["a", "young"], 1));
+        assert_eq!(of(&lost, false), starts("m", Some(2), true, 1));
         let waits = unfinished(None, &waiting);
-        assert_eq!(of(&waits, false), starts("a", None, &["young"], 1));
+        assert_eq!(of(&waits, false), starts("a", None, true, 1));
         assert_eq!(
             decide(&lost, false, at(100), LostTurns::End),
             Decision::FailLost("m".to_owned())
         );
         assert_eq!(
             decide(&waits, false, at(100), LostTurns::End),
-            starts("a", None, &["young"], 1),
+            starts("a", None, true, 1),
             "a waiting message is not lost"
         );
+    }
+
+    #[test]
+    fn an_interrupting_message_comes_first() {
+        let waiting = [
+            message("a", OnBusy::Queue, 1),
+            message("i", OnBusy::Interrupt, 2),
+        ];
+        let waits = unfinished(None, &waiting);
+        assert_eq!(of(&waits, false), starts("i", None, true, 1));
     }
 
     #[test]
@@ -181,7 +196,7 @@ mod tests {
         lost.conversation.last_sequence = 8;
         assert_eq!(
             of(&lost, false),
-            starts("m", Some(2), &[], 1),
+            starts("m", Some(2), false, 1),
             "it has moved"
         );
     }
@@ -215,7 +230,7 @@ mod tests {
         let rejected = unfinished(None, &waiting);
         assert_eq!(of(&rejected, false), Decision::FailRejected("r".to_owned()));
         let rest = unfinished(None, &waiting[1..]);
-        assert_eq!(of(&rest, false), starts("a", None, &[], 1));
+        assert_eq!(of(&rest, false), starts("a", None, false, 1));
         let young = unfinished(None, &waiting[1..2]);
         assert_eq!(of(&young, false), Decision::Wait);
     }

@@ -29,7 +29,7 @@ use self::{
 };
 use crate::{
     config::ReconcilerConfig,
-    turns::{OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter},
+    turns::{StartMessages, StartOutcome, TurnError, TurnStarter},
 };
 
 /// The error of a message with `on_busy` = `reject` whose gateway did not start the turn.
@@ -204,8 +204,7 @@ impl Reconciler {
                 break;
             }
             calls.next().await;
-            let on_busy = OnBusy::of_stored(&message.on_busy);
-            let is_running = self.turns.signal(&conversation.id, &message.id, on_busy);
+            let is_running = self.turns.signal(&conversation.id, &message.id);
             if !is_running.await? {
                 // The workflow has ended in the meantime. The next look finds the remaining messages.
                 break;

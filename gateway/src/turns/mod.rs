@@ -15,7 +15,7 @@ mod temporal;
 pub use self::{
     activities::ActivityRestarter,
     port::{
-        ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
+        ApprovalOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
     },
     search_attributes::{RegisterError, register_search_attributes},
     temporal::{TemporalTurns, TemporalTurnsOptions},

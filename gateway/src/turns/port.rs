@@ -15,22 +15,13 @@ use utoipa::ToSchema;
 /// accepted means durable).
 #[async_trait]
 pub trait TurnStarter: Send + Sync {
-    /// Passes a stored message to the conversation's turn, and starts a turn if no turn runs.
-    async fn submit(
-        &self,
-        conversation: &Conversation,
-        message_id: &str,
-        on_busy: OnBusy,
-    ) -> Result<(), TurnError>;
+    /// Rings at the conversation's workflow for a stored message. Without a workflow, starts the workflow with the turn of
+    /// the message.
+    async fn submit(&self, conversation: &Conversation, message_id: &str) -> Result<(), TurnError>;
 
-    /// Signals a stored message to the workflow of the conversation. Returns false without a running workflow, and
-    /// starts no workflow.
-    async fn signal(
-        &self,
-        conversation_id: &str,
-        message_id: &str,
-        on_busy: OnBusy,
-    ) -> Result<bool, TurnError>;
+    /// Rings at the conversation's workflow for a stored message. Returns false without a running workflow, and starts no
+    /// workflow. Repeated calls for a message are one signal of a run.
+    async fn signal(&self, conversation_id: &str, message_id: &str) -> Result<bool, TurnError>;
 
     /// Starts a workflow for stored messages, unless a workflow runs for the conversation.
     async fn start(
@@ -45,12 +36,14 @@ pub trait TurnStarter: Send + Sync {
     /// Returns true when a workflow runs for the conversation.
     async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError>;
 
-    /// Asks the turn of the message to end, and no other turn. If the message still waits, its turn ends at the start.
+    /// Tells the conversation's workflow of the stored cancel of a message. Returns false without a running workflow.
+    /// Repeated calls for a message are one signal of a run.
     async fn cancel(
         &self,
         conversation_id: &str,
         message_id: &str,
-    ) -> Result<CancelOutcome, TurnError>;
+        reason: &str,
+    ) -> Result<bool, TurnError>;
 
     /// Gives a person's answer to the turn that asked, and waits until the turn has taken or refused the answer.
     /// `sub_agent` is the tool execution that started the asking sub-agent; `None` if the turn's own agent asked.
@@ -79,21 +72,21 @@ pub trait TurnStarter: Send + Sync {
     async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError>;
 }
 
-/// The messages for a workflow's start. The value has only ids, because the store has the messages (invariant 4, linear
-/// history).
+/// The first message of a workflow that is started. The value has only an id, because the store has the messages
+/// (invariant 4, linear history).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartMessages {
     /// The message of the first turn.
     pub first: String,
     /// The step where the first turn continues: the step of the turn's last checkpoint, or 0. `None` for a new turn.
     pub goes_on_at: Option<u32>,
-    /// The waiting messages after `first`, in order.
-    pub waiting: Vec<String>,
+    /// Other messages may wait: the run looks at its inbox as soon as the first turn has begun.
+    pub has_waiting: bool,
 }
 
 impl StartMessages {
-    /// Returns the accepted and unfinished messages: the begun turn's message, then the waiting messages. `None`
-    /// without such messages.
+    /// Returns the first of the accepted and unfinished messages: the begun turn's message, otherwise the first waiting
+    /// message. `None` without an unfinished message.
     pub fn unfinished(point: ResumePoint) -> Option<Self> {
         let mut waiting = point.waiting.into_iter();
         let (first, goes_on_at) = match point.turn {
@@ -103,7 +96,7 @@ impl StartMessages {
         Some(Self {
             first,
             goes_on_at,
-            waiting: waiting.collect(),
+            has_waiting: waiting.len() > 0,
         })
     }
 }
@@ -123,15 +116,6 @@ pub enum StartOutcome {
 #[derive(Debug, thiserror::Error)]
 #[error("the workflow engine is not available: {0}")]
 pub struct TurnError(#[source] pub Box<dyn Error + Send + Sync>);
-
-/// The result of a cancel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelOutcome {
-    /// The turn has received the cancel.
-    Requested,
-    /// No turn runs in the conversation.
-    NotRunning,
-}
 
 /// The result of an answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,30 +146,13 @@ pub enum OnBusy {
 }
 
 impl OnBusy {
-    /// Returns the policy in the signal `submit`. The gateway never signals a message with `reject` to a running turn.
-    pub fn signalled(self) -> words::OnBusy {
-        match self {
-            Self::Queue | Self::Reject => words::OnBusy::Queue,
-            Self::Steer => words::OnBusy::Steer,
-            Self::Interrupt => words::OnBusy::Interrupt,
-        }
-    }
-
     /// Returns the policy for the store.
     pub fn stored(self) -> words::OnBusy {
         match self {
+            Self::Queue => words::OnBusy::Queue,
+            Self::Steer => words::OnBusy::Steer,
+            Self::Interrupt => words::OnBusy::Interrupt,
             Self::Reject => words::OnBusy::Reject,
-            other => other.signalled(),
-        }
-    }
-
-    /// Reads the policy from the store.
-    pub fn of_stored(stored: &words::OnBusy) -> Self {
-        match stored {
-            words::OnBusy::Steer => Self::Steer,
-            words::OnBusy::Interrupt => Self::Interrupt,
-            words::OnBusy::Reject => Self::Reject,
-            words::OnBusy::Queue | words::OnBusy::Unknown(_) => Self::Queue,
         }
     }
 }

@@ -28,9 +28,7 @@ use temporalio_common::{
 };
 
 use super::{
-    port::{
-        ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
-    },
+    port::{ApprovalOutcome, StartMessages, StartOutcome, TurnError, TurnStarter},
     search_attributes::register_search_attributes,
 };
 
@@ -190,34 +188,22 @@ impl TemporalTurns {
 
 #[async_trait]
 impl TurnStarter for TemporalTurns {
-    async fn submit(
-        &self,
-        conversation: &Conversation,
-        message_id: &str,
-        on_busy: OnBusy,
-    ) -> Result<(), TurnError> {
-        let submit = submission(message_id, on_busy);
+    async fn submit(&self, conversation: &Conversation, message_id: &str) -> Result<(), TurnError> {
         let call = self.client.signal_with_start_workflow(
             AgentExecution::run,
             turn_input(conversation).into(),
             AgentExecution::submit,
-            submit.into(),
+            ring(message_id).into(),
             self.start_options(conversation),
         );
         self.within(call).await?.map(drop).map_err(unavailable)
     }
 
-    async fn signal(
-        &self,
-        conversation_id: &str,
-        message_id: &str,
-        on_busy: OnBusy,
-    ) -> Result<bool, TurnError> {
-        let submit = submission(message_id, on_busy);
+    async fn signal(&self, conversation_id: &str, message_id: &str) -> Result<bool, TurnError> {
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
         let options = self.signal_options(format!("submit/{message_id}"));
-        self.reached(handle.signal(AgentExecution::submit, submit.into(), options))
-            .await
+        let call = handle.signal(AgentExecution::submit, ring(message_id).into(), options);
+        self.reached(call).await
     }
 
     async fn start(
@@ -228,15 +214,11 @@ impl TurnStarter for TemporalTurns {
         let StartMessages {
             first,
             goes_on_at,
-            waiting,
+            has_waiting,
         } = messages;
-        let submit = |message_id| Submit {
-            message_id: Some(message_id),
-            ..Submit::default()
-        };
         let input = TurnInput {
-            message: Some(submit(first.clone())),
-            inbox: waiting.into_iter().map(submit).collect(),
+            message: Some(ring(&first)),
+            has_waiting,
             from_step: goes_on_at.unwrap_or(0),
             goes_on: goes_on_at.is_some(),
             ..turn_input(conversation)
@@ -281,19 +263,16 @@ impl TurnStarter for TemporalTurns {
         &self,
         conversation_id: &str,
         message_id: &str,
-    ) -> Result<CancelOutcome, TurnError> {
+        reason: &str,
+    ) -> Result<bool, TurnError> {
         let cancel = Cancel {
             message_id: Some(message_id.to_owned()),
-            reason: "cancelled by the user".to_owned(),
+            reason: reason.to_owned(),
         };
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
         let options = self.signal_options(format!("cancel/{message_id}"));
         let call = handle.signal(AgentExecution::cancel, cancel.into(), options);
-        Ok(if self.reached(call).await? {
-            CancelOutcome::Requested
-        } else {
-            CancelOutcome::NotRunning
-        })
+        self.reached(call).await
     }
 
     async fn resolve_approval(
@@ -369,12 +348,11 @@ impl TurnStarter for TemporalTurns {
     }
 }
 
-/// Makes the signal for a stored message. The signal has no content: the row in `messages` has the content, and the
-/// history stays small (invariant 4, linear history).
-fn submission(message_id: &str, on_busy: OnBusy) -> Submit {
+/// Makes the signal for a stored message. The row in `messages` has the content and the policy, and the history stays
+/// small (invariant 4, linear history).
+fn ring(message_id: &str) -> Submit {
     Submit {
         message_id: Some(message_id.to_owned()),
-        on_busy: Some(on_busy.signalled().into()),
         ..Submit::default()
     }
 }

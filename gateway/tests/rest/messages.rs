@@ -23,7 +23,7 @@ async fn message_is_stored_then_handed_over() {
         let message_id = answer["message_id"].as_str().unwrap();
         assert_eq!(
             gateway.turns.take(),
-            [format!("submit {on_busy} {message_id} {on_busy}")]
+            [format!("submit {on_busy} {message_id}")]
         );
         let stored = gateway.store.messages();
         let stored = stored.iter().find(|(id, ..)| id == message_id).unwrap();
@@ -132,14 +132,19 @@ async fn message_is_kept_while_the_engine_is_away() {
             .status,
         202
     );
+    let stored = gateway.store.messages()[0].0.clone();
     assert_eq!(gateway.store.messages().len(), 1);
     *gateway.turns.is_down.lock().unwrap() = true;
     let chat = gateway.post("/chat", &json!({"message": "x"})).await;
     chat.assert_problem(503, "temporal_unavailable");
     let cancel = gateway
-        .post("/conversations/c/cancel", &json!({"message_id": "m"}))
+        .post("/conversations/c/cancel", &json!({"message_id": stored}))
         .await;
-    cancel.assert_problem(503, "temporal_unavailable");
+    assert_eq!(
+        (cancel.status.as_u16(), cancel.json()),
+        (202, json!({"status": "cancelling"})),
+        "the cancel is stored"
+    );
 }
 
 #[tokio::test]
@@ -220,10 +225,22 @@ async fn cancel_names_one_message_and_is_repeatable() {
         );
     }
     assert_eq!(gateway.turns.take(), ["cancel c now", "cancel c now"]);
-    let named = gateway.post(path, &json!({"message_id": "other"})).await;
+    for unknown in ["other", "ended"] {
+        if unknown == "ended" {
+            gateway.store.take("c", "ended", "ended", false);
+        }
+        let named = gateway.post(path, &json!({"message_id": unknown})).await;
+        assert_eq!(
+            (named.json(), gateway.turns.take()),
+            (json!({"status": "not_running"}), Vec::new()),
+            "no signal for a cancel that changes nothing"
+        );
+    }
+    gateway.store.queue("c", "waits");
+    let waiting = gateway.post(path, &json!({"message_id": "waits"})).await;
     assert_eq!(
-        (named.status.as_u16(), gateway.turns.take()),
-        (202, vec!["cancel c other".to_owned()])
+        (waiting.json(), gateway.turns.take()),
+        (json!({"status": "cancelling"}), vec!["cancel c waits".to_owned()])
     );
     gateway
         .post(path, &json!({"message_id": "a b"}))
@@ -248,6 +265,8 @@ async fn cancel_names_one_message_and_is_repeatable() {
     *gateway.turns.is_idle.lock().unwrap() = true;
     assert_eq!(
         gateway.post(path, &json!({})).await.json(),
-        json!({"status": "not_running"})
+        json!({"status": "cancelling"})
     );
+    let calls = ["cancel c now", "submit c now"];
+    assert_eq!(gateway.turns.take(), calls, "a new run ends the turn");
 }

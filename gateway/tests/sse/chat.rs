@@ -50,7 +50,7 @@ async fn chat_streams_its_turn_and_ends() {
     assert_eq!(chat.headers["x-conversation-id"], conversation_id);
     assert_eq!(
         gateway.turns.take(),
-        [format!("submit {conversation_id} {message_id} queue")]
+        [format!("submit {conversation_id} {message_id}")]
     );
     play(&gateway, conversation_id, message_id);
     let expected = [

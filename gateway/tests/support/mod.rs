@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
+    turns::{ApprovalOutcome, StartMessages, StartOutcome, TurnError},
 };
 use everturn_proto::turn::ResolveApproval;
 use everturn_store::{BlobFiles, BlobRules, Conversation, sqlite::SqliteStore};
@@ -79,25 +79,12 @@ impl TurnStarter for RecordingTurns {
         &self,
         conversation: &Conversation,
         message_id: &str,
-        on_busy: OnBusy,
     ) -> Result<(), TurnError> {
-        self.record(format!(
-            "submit {} {message_id} {}",
-            conversation.id,
-            on_busy.signalled()
-        ))
+        self.record(format!("submit {} {message_id}", conversation.id))
     }
 
-    async fn signal(
-        &self,
-        conversation_id: &str,
-        message_id: &str,
-        on_busy: OnBusy,
-    ) -> Result<bool, TurnError> {
-        self.record(format!(
-            "signal {conversation_id} {message_id} {}",
-            on_busy.signalled()
-        ))?;
+    async fn signal(&self, conversation_id: &str, message_id: &str) -> Result<bool, TurnError> {
+        self.record(format!("signal {conversation_id} {message_id}"))?;
         Ok(!*self.is_idle.lock().unwrap())
     }
 
@@ -109,13 +96,13 @@ impl TurnStarter for RecordingTurns {
         let StartMessages {
             first,
             goes_on_at,
-            waiting,
+            has_waiting,
         } = messages;
         let from_step = goes_on_at.unwrap_or(0);
         self.record(format!(
-            "start {} {first} from {from_step}, then {}",
+            "start {} {first} from {from_step}{}",
             conversation.id,
-            waiting.join(" ")
+            if has_waiting { ", then others" } else { "" }
         ))?;
         Ok(self
             .start_outcome
@@ -185,14 +172,11 @@ impl TurnStarter for RecordingTurns {
         &self,
         conversation_id: &str,
         message_id: &str,
-    ) -> Result<CancelOutcome, TurnError> {
+        reason: &str,
+    ) -> Result<bool, TurnError> {
+        assert_eq!(reason, "cancelled by the user");
         self.record(format!("cancel {conversation_id} {message_id}"))?;
-        let is_idle = *self.is_idle.lock().unwrap();
-        Ok(if is_idle {
-            CancelOutcome::NotRunning
-        } else {
-            CancelOutcome::Requested
-        })
+        Ok(!*self.is_idle.lock().unwrap())
     }
 }
 

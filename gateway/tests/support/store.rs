@@ -14,7 +14,7 @@ use everturn_proto::Thread;
 use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
-    EventLog, EventPage, EventReader, ListPage, ListQuery, MessageQueue, NewAnswer, NewAuditEntry,
+    EventLog, EventPage, EventReader, ListPage, ListQuery, MessageCancel, MessageQueue, NewAnswer, NewAuditEntry,
     NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
     PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender,
     ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob,
@@ -127,6 +127,7 @@ pass_on! { Conversations:
 pass_on! { MessageQueue:
     queue_message(access: &Access, new: NewMessage) -> QueuedMessage;
     retry_turn(access: &Access, retry: RetryTurn) -> QueuedMessage;
+    cancel_message(access: &Access, conversation: &str, message: &str, reason: &str) -> MessageCancel;
     withdraw_message(access: &Access, conversation: &str, message: &str) -> bool;
 }
 

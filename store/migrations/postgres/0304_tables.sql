@@ -79,6 +79,8 @@ CREATE TABLE messages (
     attachments JSONB NOT NULL DEFAULT '[]',
     sent_by TEXT COLLATE "C",
     model TEXT,
+    -- Why the turn of the message must end. Set while the message waits or its turn runs.
+    cancel_reason TEXT,
     PRIMARY KEY (conversation_id, id),
     UNIQUE (conversation_id, client_message_id),
     UNIQUE (conversation_id, sequence_number),

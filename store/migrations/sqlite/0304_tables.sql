@@ -78,6 +78,8 @@ CREATE TABLE messages (
     attachments TEXT NOT NULL DEFAULT '[]',
     sent_by TEXT,
     model TEXT,
+    -- Why the turn of the message must end. Set while the message waits or its turn runs.
+    cancel_reason TEXT,
     PRIMARY KEY (conversation_id, id),
     UNIQUE (conversation_id, client_message_id),
     UNIQUE (conversation_id, sequence_number),

@@ -1,5 +1,6 @@
 -- Selects a waiting message and its conversation for a turn that begins without a lock. The statement returns no row
--- when a turn is running, when the message's turn has begun, when a granted epoch has not been used, or for a retry.
+-- when a turn is running, when the message's turn has begun, when a granted epoch has not been used, for a retry, or for
+-- a cancelled message.
 -- Index: key of conversations, key of messages, key of agent_executions, agent_executions_running
 --
 -- :conversation_id text
@@ -15,6 +16,7 @@ FROM (
 ) AS c
 JOIN messages m
     ON m.conversation_id = c.id AND m.id = :message_id AND m.role = 'user' AND m.sequence_number IS NULL
+    AND m.cancel_reason IS NULL
 WHERE NOT EXISTS (SELECT 1 FROM agent_executions WHERE id = :agent_execution_id)
     AND NOT EXISTS (
         SELECT 1 FROM running_turns

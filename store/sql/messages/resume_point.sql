@@ -1,5 +1,5 @@
 -- Selects the point from which a conversation goes on. The statement returns a row for each waiting message, in order,
--- or one row without a message. A message with `reject` does not count as waiting.
+-- interrupting messages first, or one row without a message. A message with `reject` does not count as waiting.
 -- Index: key of conversations, key of agent_executions, key of execution_checkpoints, agent_executions_running
 -- Index: agent_executions_by_start, messages_queued
 --
@@ -8,6 +8,7 @@
 -- :owner_id text?
 -- :row_limit bigint
 -- :reject text  The word for messages that do not wait.
+-- :interrupt text  The word for messages that end the running turn.
 SELECT
     r.message_id AS running_message_id,
     -- The step of the last reply of the running turn.
@@ -29,5 +30,5 @@ LEFT JOIN agent_executions r ON r.id = (
     LIMIT 1
 )
 LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' AND m.on_busy <> :reject
-ORDER BY m.created_at, m.id
+ORDER BY CASE WHEN m.on_busy = :interrupt THEN 0 ELSE 1 END, m.created_at, m.id
 LIMIT :row_limit

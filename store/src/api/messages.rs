@@ -30,6 +30,17 @@ pub trait MessageQueue: Send + Sync {
     /// [`StoreError::NotRetryable`]: crate::StoreError::NotRetryable
     async fn retry_turn(&self, access: &Access, retry: RetryTurn) -> Result<QueuedMessage>;
 
+    /// Notes that a message's turn must end: the running turn of the message, or the turn of a waiting message at its
+    /// start. The first reason stays, so a caller may repeat the call. The note is durable: a run that takes or resumes
+    /// the message finds the note.
+    async fn cancel_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+        reason: &str,
+    ) -> Result<MessageCancel>;
+
     /// Removes a waiting message without a trace. Returns false for a missing message, or if a turn has taken the
     /// message.
     async fn withdraw_message(
@@ -74,6 +85,17 @@ pub struct NewMessage {
     /// The limit for the other conversations of the conversation's owner. A conversation without an owner has no such
     /// limit.
     pub max_turns_of_owner: Option<NonZeroU32>,
+}
+
+/// The state of a message whose cancel was noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageCancel {
+    /// The message waits. Its turn ends at the start.
+    Waiting,
+    /// The message began the running turn, which ends.
+    Running,
+    /// The message has no unfinished turn, or is unknown or invisible. Nothing was noted.
+    Ended,
 }
 
 /// A failed turn to retry.

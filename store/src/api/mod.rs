@@ -96,7 +96,7 @@ pub use self::{
         Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListedConversation,
         MAX_SCANNED, ShownConversation,
     },
-    messages::{MessageQueue, NewMessage, QueuedMessage, RetryTurn, TakenBy},
+    messages::{MessageCancel, MessageQueue, NewMessage, QueuedMessage, RetryTurn, TakenBy},
     model_calls::ModelCalls,
     outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
     owners::{ChangedOwner, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner},

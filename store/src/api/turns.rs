@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 use async_trait::async_trait;
 use everturn_proto::{
     LogId, SealedStep,
-    turn::{AgentDefinition, ToolCall},
+    turn::{AgentDefinition, Inbox, ReadInboxRequest, ToolCall},
     words::AgentExecutionStatus,
 };
 
 use super::{DayBudget, Result, steps::StepKey, tools::ToolKey};
 
-/// Begins turns, sub-agents, and the work after turns. For workers: the activities `load_turn_activity` and
-/// `begin_after_turn_activity`.
+/// Begins turns, sub-agents, and the work after turns, and reads the inbox of a run. For workers: the activities
+/// `load_turn_activity`, `read_inbox_activity` and `begin_after_turn_activity`.
 #[async_trait]
 pub trait Turns: Send + Sync {
     /// Begins a turn for a run of the conversation's workflow.
@@ -28,11 +28,18 @@ pub trait Turns: Send + Sync {
     /// the lost turn with `turn_lost`. But Temporal may have ended the run of this call, and the request may be late.
     /// Therefore, beside a running turn, the run gets an epoch and asks again with the epoch (invariant 11, one run).
     ///
+    /// The turn of a message that was cancelled while it waited begins and ends in this call, and the message stays out
+    /// of the context of later turns.
+    ///
     /// `begin.on_unknown_agent` decides about a turn with an agent unknown to the worker.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     /// [`StoreError::ForeignConversation`]: crate::StoreError::ForeignConversation
     async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart>;
+
+    /// Stores the messages and cancels that came in signals, and reads the conversation's waiting messages. A repeated
+    /// call stores nothing twice. An unknown conversation has an empty inbox.
+    async fn read_inbox(&self, request: &ReadInboxRequest) -> Result<Inbox>;
 
     /// Begins the sub-agent of a `delegate` call in one transaction: writes the sub-agent's row, its task and
     /// `sub_agent_start`, and marks the call running. `agents` are the configured agents by name. A repeated call
@@ -119,6 +126,8 @@ pub struct BegunTurn {
     pub age: Duration,
     /// True if this call has begun the turn.
     pub is_new: bool,
+    /// The reason of a noted cancel of this running turn.
+    pub cancel_reason: Option<String>,
 }
 
 impl BegunTurn {
@@ -133,6 +142,7 @@ impl BegunTurn {
             sealed: Vec::new(),
             age: Duration::ZERO,
             is_new: true,
+            cancel_reason: None,
         }
     }
 }

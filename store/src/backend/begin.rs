@@ -14,6 +14,7 @@ use super::{
     conversations::new_log_id,
     definitions,
     dialect::Parts,
+    inbox,
     lock::{LockedConversation, lock_conversation, lock_known},
     retry::begin_retry,
     runs::{self, Entry},
@@ -22,6 +23,7 @@ use super::{
     statements::{
         agent_executions::{BegunTurns, InsertTurn},
         conversations::InsertConversationUnlessDeleted,
+        messages::LeaveOutMessage,
         removal::IsDeleted,
     },
     write,
@@ -85,11 +87,12 @@ pub(super) async fn begin_turn(
         ..
     } = conversation;
     if let Some(own) = own {
-        return Ok(TurnStart::Begun(Box::new(own.begun(
-            log_id,
-            last_sequence,
-            epoch,
-        ))));
+        let mut turn = own.begun(log_id, last_sequence, epoch);
+        if !has_ended {
+            let (id, message_id) = (&begin.conversation_id, &begin.message_id);
+            turn.cancel_reason = inbox::cancel_reason(connection, id, message_id).await?;
+        }
+        return Ok(TurnStart::Begun(Box::new(turn)));
     }
     let hash = definitions::hash(&begin.agent)?;
     let agent = PinnedAgent {
@@ -100,7 +103,6 @@ pub(super) async fn begin_turn(
     if is_answered {
         (turn.status, turn.is_new) = (AgentExecutionStatus::Completed, false);
     } else {
-        let message = message.map(|row| row.message);
         end_lost(connection, &begin.conversation_id, &begun, &mut turn).await?;
         take(connection, &begin, &hash, message, &mut turn).await?;
     }
@@ -123,23 +125,33 @@ async fn end_lost(
     Ok(())
 }
 
-/// Takes the message of the turn. The turn of a retry ends at its start when another turn has begun since the failure.
+/// Takes the message of the turn. The turn ends at its start when the message was cancelled while it waited, and for a
+/// retry when another turn has begun since the failure.
 async fn take(
     connection: &mut Connection,
     begin: &BeginTurn,
     agent_hash: &str,
-    message: Option<StoredMessage>,
+    row: Option<UserMessageRow>,
     turn: &mut BegunTurn,
 ) -> Result<()> {
     let (id, message_id) = (&begin.conversation_id, &begin.message_id);
-    let is_retry = message.as_ref().is_some_and(|message| message.is_retry);
-    let is_late = is_retry && !begin_retry(connection, id, message_id).await?;
+    let (message, cancel_reason) = row.map(|row| (row.message, row.cancel_reason)).unzip();
+    let withdrawn = cancel_reason.flatten();
+    let is_retry = message.as_ref().is_some_and(|message: &StoredMessage| message.is_retry);
+    let is_late = is_retry && withdrawn.is_none() && !begin_retry(connection, id, message_id).await?;
     turn.last_sequence =
         take_message(connection, begin, agent_hash, turn.last_sequence, message).await?;
-    if is_late {
-        let end = AgentExecutionEnd::Cancelled {
-            reason: "another turn has begun since the failure".to_owned(),
+    if withdrawn.is_some() {
+        let leave_out = LeaveOutMessage {
+            conversation_id: id,
+            message_id,
+            agent_execution_id: &begin.agent_execution_id,
         };
+        leave_out.query()?.execute(&mut *connection).await?;
+    }
+    let late = is_late.then(|| "another turn has begun since the failure".to_owned());
+    if let Some(reason) = withdrawn.or(late) {
+        let end = AgentExecutionEnd::Cancelled { reason };
         let ended = end_turn(connection, first_step(begin), end, turn.last_sequence).await?;
         turn.last_sequence = ended.result.last_sequence;
         (turn.status, turn.is_new) = (AgentExecutionStatus::Cancelled, false);

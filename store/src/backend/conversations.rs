@@ -172,6 +172,7 @@ impl Conversations for Database {
             owner_id: access.owner_id.as_deref(),
             row_limit: i64::from(max_waiting.max(1)),
             reject: OnBusy::Reject.as_str(),
+            interrupt: OnBusy::Interrupt.as_str(),
         };
         let query = resume.query_as()?;
         let rows = self.read(query.fetch_all(self.reader())).await?;

@@ -11,7 +11,7 @@ use everturn_proto::{
 use sqlx::types::Json as Column;
 
 use super::{
-    Connection, Database, key_of_caller,
+    Connection, Database, inbox, key_of_caller,
     lock::lock_visible_conversation,
     missing,
     retry::{Retry, find_retry},
@@ -22,7 +22,7 @@ use super::{
     },
 };
 use crate::{
-    api::{Access, Blob, MessageQueue, NewMessage, QueuedMessage, Result, RetryTurn},
+    api::{Access, Blob, MessageCancel, MessageQueue, NewMessage, QueuedMessage, Result, RetryTurn},
     columns::now,
     error::{Missing, StoreError, TurnsOf},
     rows::conversations::QueuedRow,
@@ -45,6 +45,20 @@ impl MessageQueue for Database {
         let key = key_of_caller(access, &retry.message.conversation_id);
         self.locking(&key, async |connection| {
             retry_turn(connection, access, &retry).await
+        })
+        .await
+    }
+
+    async fn cancel_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+        reason: &str,
+    ) -> Result<MessageCancel> {
+        let key = key_of_caller(access, conversation_id);
+        self.locking(&key, async |connection| {
+            inbox::cancel_message(connection, access, conversation_id, message_id, reason).await
         })
         .await
     }
@@ -80,6 +94,7 @@ async fn queue(
         .await
         .map_err(missing(Missing::Conversation, id))?;
     if let Some(has_others) = inserted {
+        inbox::interrupt_waiting(connection, new).await?;
         return Ok(QueuedMessage::new(&new.message_id, has_others));
     }
     let queued = messages::QueuedMessage {

@@ -13,6 +13,7 @@
 //! - `budgets.rs`: reserves and settles the cost of model calls, and keeps the sums of tenants
 //! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; the workflow run that owns the conversation;
 //!   agents by their hash; the removal of whole conversations
+//! - `inbox.rs`: the waiting messages as a run needs them, and the cancels of messages
 //! - `statement.rs`: what every statement of `sql/` does
 //!
 //! # Locks
@@ -20,7 +21,7 @@
 //! SQLite: a transaction that writes locks the whole file. PostgreSQL (READ COMMITTED):
 //! 1. A call locks the conversation's row first if the call numbers events, counts or removes waiting messages, or
 //!    removes a conversation (`begin_turn`, `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`,
-//!    `delete_conversation`, `remove_expired`, and `note_failed_call` when another model is called next). Therefore a
+//!    `cancel_message`, `read_inbox`, `delete_conversation`, `remove_expired`, and `note_failed_call` when another model is called next). Therefore a
 //!    conversation's transactions run one after another. A transaction reads its data in statements after the locking
 //!    statement, because later statements see every commit of the previous transaction. Numbers are taken under the
 //!    lock, and the lock ends after the commit is visible (invariant 2, one order).
@@ -126,6 +127,7 @@ mod conversations;
 pub(crate) mod definitions;
 mod events;
 mod failures;
+mod inbox;
 mod keys;
 mod leases;
 mod lock;

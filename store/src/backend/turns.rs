@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use everturn_proto::{
-    turn::{AgentDefinition, LlmCompleteState, SaveRequest, ToolCall},
+    turn::{AgentDefinition, Inbox, LlmCompleteState, ReadInboxRequest, SaveRequest, ToolCall},
     words::AgentExecutionStatus,
 };
 
 use super::{
-    Database, after_turn, begin, budgets, chain, checkpoints, claims, past_calls, save,
+    Database, after_turn, begin, budgets, chain, checkpoints, claims, inbox, past_calls, save,
     statement::Statement as _, statements::agent_executions::HoldsClaim, sub_agents,
 };
 use crate::api::{
@@ -37,6 +37,13 @@ impl Turns for Database {
             self.note_turn(&turn, begun);
         }
         Ok(start)
+    }
+
+    async fn read_inbox(&self, request: &ReadInboxRequest) -> Result<Inbox> {
+        self.locking(&request.conversation_id, async |connection| {
+            inbox::read_inbox(connection, request).await
+        })
+        .await
     }
 
     async fn begin_sub_agent(

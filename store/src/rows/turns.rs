@@ -51,6 +51,7 @@ impl BegunRow {
             sealed: Vec::new(),
             age: (now() - self.started_at).to_std().unwrap_or_default(),
             is_new: false,
+            cancel_reason: None,
         }
     }
 }
@@ -97,6 +98,8 @@ impl DelegatorRow {
 pub(crate) struct UserMessageRow {
     #[sqlx(flatten)]
     pub(crate) message: StoredMessage,
+    /// The reason of the message's cancel.
+    pub(crate) cancel_reason: Option<String>,
     taker_status: Option<String>,
 }
 

@@ -25,6 +25,7 @@ pub mod elsewhere;
 pub mod failures;
 pub mod fixture;
 pub mod hooks;
+pub mod inbox;
 pub mod json;
 pub mod keys;
 pub mod leases;
@@ -138,6 +139,10 @@ macro_rules! conformance_suite {
             runs::a_replaced_run_changes_nothing,
             runs::an_epoch_that_came_too_late_is_of_no_use,
             runs::of_runs_that_begin_at_once_one_has_the_turn,
+            inbox::a_cancelled_message_ends_at_its_start_and_reaches_no_model,
+            inbox::the_cancel_of_a_running_turn_outlives_its_run,
+            inbox::a_newer_interrupt_ends_the_waiting_older_interrupt,
+            inbox::the_contents_of_signals_are_stored_once,
             lost::a_lost_turn_ends_when_the_next_one_begins,
             lost::a_lost_turn_keeps_its_text,
             lost::a_lost_turn_that_still_works_ends_whole,

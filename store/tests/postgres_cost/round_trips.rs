@@ -6,7 +6,7 @@ use everturn_proto::{
     Thread,
     event::ModelFallback,
     ids,
-    turn::LlmCompleteState,
+    turn::{LlmCompleteState, ReadInboxRequest},
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
@@ -199,6 +199,14 @@ async fn begin_others(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     let access = tenant();
     let withdrawn = store.withdraw_message(&access, id, "withdrawn");
     costs.of("withdraw_message", withdrawn).await.unwrap();
+    let cancelled = store.cancel_message(&access, id, "withdrawn", "no longer needed");
+    costs.of("cancel_message", cancelled).await.unwrap();
+    let look = ReadInboxRequest {
+        conversation_id: id.to_owned(),
+        ..ReadInboxRequest::default()
+    };
+    let look = store.read_inbox(&look);
+    costs.of("read_inbox", look).await.unwrap();
     let lost = Turn::begun(store.clone(), id, "lost").await;
     lost.queue("next").await;
     let next = Turn::new(store.clone(), id, "next");
@@ -306,12 +314,14 @@ const COSTS: [(&str, u64); 45] = [
     ("begin_turn", 2),
     ("begin_turn, all new", 9),
     ("begin_turn, a turn runs", 6),
-    ("begin_turn, takes over", 5),
+    ("begin_turn, takes over", 6),
     ("begin_turn, another turn runs", 7),
     ("begin_turn, after a lost one", 13),
     ("resume_point", 1),
     ("tool_result", 1),
     ("withdraw_message", 4),
+    ("cancel_message", 4),
+    ("read_inbox", 3),
     ("claim_step", 1),
     ("claim_step, stored", 3),
     ("note_response", 1),

@@ -288,12 +288,19 @@ impl Session {
         });
     }
 
-    /// Asks the gateway to cancel the running turn.
+    /// Asks the gateway to cancel the turn that the user sees, so a second request never ends the next turn.
     pub(super) fn cancel(&mut self) {
+        let accepted = || self.unsent.iter().find_map(|unsent| unsent.message_id.clone());
+        let message_id = self.state.turn().map(str::to_owned).or_else(accepted);
         let (client, conversation) = self.of_request();
         self.requests.spawn(async move {
-            let told = until_reached(|| client.cancel(&conversation)).await;
-            Done::Told(told, "the cancel")
+            let cancel = || async {
+                match &message_id {
+                    Some(message_id) => client.cancel_message(&conversation, message_id).await,
+                    None => client.cancel(&conversation).await,
+                }
+            };
+            Done::Told(until_reached(cancel).await, "the cancel")
         });
     }
 

@@ -246,7 +246,10 @@ class AsyncConversation:
         return await self._runner.run(self._calls.answer_client_tool(execution_id, result, is_error))
 
     async def cancel(self, message_id: str | None = None) -> Cancelled:
-        """Cancels the turn that runs, or one message by the gateway's id of it."""
+        """Cancels a message by the gateway's id, or else the turn that runs when the gateway gets the request.
+
+        Name the message where the user may ask twice: a late request without an id may end the next turn.
+        """
         return await self._runner.run(self._calls.cancel(message_id))
 
     async def resume(self) -> Resumed:

@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::words::{AuditAction, AuditTargetKind};
+use everturn_store::{Conversation, MessageCancel};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -14,14 +15,18 @@ use crate::{
         state::GatewayState,
     },
     schema::{Id, one_of},
-    turns::CancelOutcome,
+    turns::TurnError,
 };
+
+/// The reason of a cancel, for readers and for the log of events.
+const REASON: &str = "cancelled by the user";
 
 /// The message to cancel.
 #[derive(Deserialize, Default, ToSchema)]
 #[schema(as = Cancel)]
 pub(super) struct CancelBody {
-    /// The gateway's id of the message to cancel. Default: the conversation's current message.
+    /// The gateway's id of the message to cancel. Default: the conversation's current message. A client should name the
+    /// message, because the current message may have changed since the user's decision.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
@@ -30,7 +35,7 @@ pub(super) struct CancelBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Cancelled)]
 pub(super) struct CancelledBody {
-    /// `cancelling`: the turn received the request. `not_running`: no turn runs.
+    /// `cancelling`: the cancel is stored, and the message's turn ends. `not_running`: the message has no unfinished turn.
     #[schema(schema_with = statuses)]
     status: &'static str,
 }
@@ -39,12 +44,13 @@ fn statuses() -> Object {
     one_of(&["cancelling", "not_running"])
 }
 
-problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, TemporalUnavailable);
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge);
 
 /// Cancels the running turn, or a waiting message.
 ///
-/// The turn ends with the event `cancelled` and keeps the text written so far. The conversation's waiting messages
-/// continue. Repeating the request is safe.
+/// The turn ends with the event `cancelled` and keeps the text written so far. The conversation's other waiting messages
+/// continue. The cancel is stored before the response: a turn that cannot be reached at once ends at its next step or
+/// start. Repeating the request is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
     params(ConversationId), request_body = Option<CancelBody>,
@@ -71,15 +77,12 @@ pub(super) async fn cancel(
             .await?
             .and_then(|status| status.current_message_id),
     };
-    let outcome = match &message_id {
-        Some(message_id) => {
-            let turns = &state.ports.turns;
-            turns.cancel(&conversation.id, message_id).await?
-        }
-        None => CancelOutcome::NotRunning,
+    let noted = match &message_id {
+        Some(message_id) => cancel_message(&state, &caller, &conversation, message_id).await?,
+        None => MessageCancel::Ended,
     };
-    let status = match outcome {
-        CancelOutcome::Requested => {
+    let status = match noted {
+        MessageCancel::Waiting | MessageCancel::Running => {
             let target = (AuditTargetKind::Conversation, name.as_str());
             let entry = state
                 .audit
@@ -88,7 +91,40 @@ pub(super) async fn cancel(
             state.audit.append(&entry).await?;
             "cancelling"
         }
-        CancelOutcome::NotRunning => "not_running",
+        MessageCancel::Ended => "not_running",
     };
     Ok((StatusCode::ACCEPTED, Json(CancelledBody { status })))
+}
+
+/// Stores the cancel of a message, and tells the workflow.
+async fn cancel_message(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    message_id: &str,
+) -> Result<MessageCancel, Problem> {
+    let (messages, id) = (&state.ports.messages, &conversation.id);
+    let noted = messages
+        .cancel_message(&caller.access, id, message_id, REASON)
+        .await?;
+    if noted != MessageCancel::Ended
+        && let Err(error) = tell(state, conversation, message_id).await
+    {
+        // The next run finds the cancel in the store.
+        tracing::warn!(%error, conversation_id = id, message_id, "a cancel is stored, and the workflow could not be told");
+    }
+    Ok(noted)
+}
+
+/// Tells the workflow of a stored cancel. Without a workflow, starts the workflow, which ends the turn.
+async fn tell(
+    state: &GatewayState,
+    conversation: &Conversation,
+    message_id: &str,
+) -> Result<(), TurnError> {
+    let turns = &state.ports.turns;
+    if !turns.cancel(&conversation.id, message_id, REASON).await? {
+        turns.submit(conversation, message_id).await?;
+    }
+    Ok(())
 }

@@ -225,30 +225,29 @@ pub(super) async fn hand_over(
     queued: &QueuedMessage,
     on_busy: OnBusy,
 ) -> Result<(), Problem> {
+    let turns = &state.ports.turns;
     match &queued.turn {
         None if queued.has_others && on_busy == OnBusy::Reject => {
             withdraw(state, caller, conversation, queued).await?;
         }
         None if queued.has_others && state.config.reconciler.lost_turns == LostTurns::Resume => {
-            join_others(state, caller, conversation, queued, on_busy).await?;
+            join_others(state, caller, conversation, queued).await?;
         }
         None if on_busy == OnBusy::Reject => {
             start_or_reject(state, caller, conversation, queued).await?;
         }
+        None if queued.is_new => turns.submit(conversation, &queued.message_id).await?,
+        // A repeated request is no second signal of a run.
         None => {
-            state
-                .ports
-                .turns
-                .submit(conversation, &queued.message_id, on_busy)
-                .await?;
+            if !turns.signal(&conversation.id, &queued.message_id).await? {
+                turns.submit(conversation, &queued.message_id).await?;
+            }
         }
         // Restarts the turn if its workflow is gone. A live workflow knows the message already.
         Some(turn) if turn.is_running => {
-            state
-                .ports
-                .turns
-                .submit(conversation, &turn.message_id, OnBusy::Queue)
-                .await?;
+            if !turns.is_running(&conversation.id).await? {
+                turns.submit(conversation, &turn.message_id).await?;
+            }
         }
         Some(_) => {}
     }
@@ -263,11 +262,10 @@ async fn join_others(
     caller: &Caller,
     conversation: &Conversation,
     queued: &QueuedMessage,
-    on_busy: OnBusy,
 ) -> Result<(), Problem> {
     let turns = &state.ports.turns;
     let (id, message_id) = (&conversation.id, &queued.message_id);
-    if turns.signal(id, message_id, on_busy).await? {
+    if turns.signal(id, message_id).await? {
         return Ok(());
     }
     let point = state.resume_point(caller, conversation).await?;
@@ -278,7 +276,7 @@ async fn join_others(
     if let Some(others) = others {
         turns.start(conversation, others).await?;
     }
-    Ok(turns.submit(conversation, message_id, on_busy).await?)
+    Ok(turns.submit(conversation, message_id).await?)
 }
 
 /// Starts the turn of a stored message, or withdraws the message when the conversation is busy. A message stored by an
@@ -292,7 +290,7 @@ async fn start_or_reject(
     let messages = StartMessages {
         first: queued.message_id.clone(),
         goes_on_at: None,
-        waiting: Vec::new(),
+        has_waiting: false,
     };
     if state.ports.turns.start(conversation, messages).await? != StartOutcome::Busy {
         return Ok(());

@@ -15,7 +15,10 @@
 pub(super) mod known;
 pub(crate) mod read;
 
-use everturn_proto::turn::{LlmCompleteState, SaveRequest};
+use everturn_proto::{
+    turn::{LlmCompleteState, SaveRequest},
+    words::OnBusy,
+};
 use sqlx::PgConnection;
 
 use super::{
@@ -165,7 +168,8 @@ impl PostgresStore {
         access: &Access,
         new: &NewMessage,
     ) -> Result<Option<QueuedMessage>> {
-        if !new.attachments.is_empty() {
+        // An interrupting message also changes the older waiting messages.
+        if !new.attachments.is_empty() || new.on_busy == OnBusy::Interrupt {
             return Ok(None);
         }
         let half = new.max_queued / 2;

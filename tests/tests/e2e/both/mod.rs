@@ -2,6 +2,7 @@
 
 mod cost;
 pub(crate) mod crash;
+mod inbox;
 pub(crate) mod isolation;
 mod races;
 pub(crate) mod resume;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_store::{
-    Access, MessageQueue, NewMessage, QueuedMessage, RetryTurn, StoreError, TraceKey,
+    Access, MessageCancel, MessageQueue, NewMessage, QueuedMessage, RetryTurn, StoreError, TraceKey,
 };
 use opentelemetry::{Context, KeyValue, trace::TraceContextExt};
 
@@ -60,6 +60,18 @@ impl MessageQueue for TracedMessages {
         let queued = self.port.retry_turn(access, retry).await?;
         self.note(access, &conversation_id, &queued).await;
         Ok(queued)
+    }
+
+    async fn cancel_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+        reason: &str,
+    ) -> Result<MessageCancel, StoreError> {
+        let port = &self.port;
+        port.cancel_message(access, conversation_id, message_id, reason)
+            .await
     }
 
     async fn withdraw_message(
