@@ -288,9 +288,7 @@ async fn an_engine_that_is_away_is_waited_for() {
     }
     world.engine_is_down(false);
     for number in 0..5 {
-        world
-            .asked(&format!("start c{number} m from 0"))
-            .await;
+        world.asked(&format!("start c{number} m from 0")).await;
     }
 }
 

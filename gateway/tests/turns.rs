@@ -185,21 +185,14 @@ async fn a_repeated_message_wakes_the_turn_that_took_it() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert_eq!(
-        gateway.turns.take(),
-        [format!("submit c {message_id}")]
-    );
+    assert_eq!(gateway.turns.take(), [format!("submit c {message_id}")]);
     gateway.store.take("c", &message_id, "first", true);
     let again = gateway.post(MESSAGES, &body).await.json();
     assert_eq!(
         (&again["message_id"], &again["status"]),
         (&json!(message_id), &json!("accepted_before"))
     );
-    assert_eq!(
-        gateway.turns.take(),
-        ["look c"],
-        "and interrupts nothing"
-    );
+    assert_eq!(gateway.turns.take(), ["look c"], "and interrupts nothing");
 }
 
 #[tokio::test]

@@ -364,7 +364,13 @@ impl<'a> Turn<'a> {
         };
         let timeout = Duration::from_millis(u64::from(loaded.llm_total_timeout_ms));
         let queue = loaded.model_queue.as_deref();
-        calls::think(self.ctx, &self.cancellation, queue, request, timeout).await
+        let thought = calls::think(self.ctx, &self.cancellation, queue, request, timeout).await?;
+        if thought.finish() == FinishReason::Cancelled {
+            let reason = thought.cancel_reason.as_deref().unwrap_or_default();
+            self.cancellation.cancel_with_reason(reason);
+            return Err(CallError::Cancelled);
+        }
+        Ok(thought)
     }
 
     /// Ends the turn. The first saved end wins, so the result is the stored end and not always the requested one.

@@ -5,6 +5,7 @@ use everturn_models::ModelToolCall;
 use everturn_proto::{
     ids,
     turn::{AgentDefinition, LlmCompleteState, ThinkResult, ToolCall},
+    words::FinishReason,
 };
 use everturn_tools::ToolSpec;
 use temporalio_common::ActivityError;
@@ -94,6 +95,16 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         goes_on: state.goes_on,
         invalid_output: state.invalid_output.clone(),
         has_cut_call: has_cut_call(state),
+        cancel_reason: None,
+    }
+}
+
+/// Returns the data of a step that calls no model, because the turn's message was cancelled.
+pub(super) fn cancelled(reason: String) -> ThinkResult {
+    ThinkResult {
+        finish: FinishReason::Cancelled.into(),
+        cancel_reason: Some(reason),
+        ..ThinkResult::default()
     }
 }
 

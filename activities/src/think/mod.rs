@@ -79,7 +79,7 @@ use temporalio_sdk::activities::ActivityContext;
 pub(crate) use self::thinker::{Known, Thinker};
 use self::{
     budget::estimated_tokens,
-    calls::plan,
+    calls::{cancelled, plan},
     chain::answered_by,
     claimed::{Claimed, OpenCall},
     pick::Pick,
@@ -104,6 +104,7 @@ impl Thinker {
         let call = match self.claim(attempt, step).run().await? {
             StepClaim::Stored(state) => return Ok(plan(&state)),
             StepClaim::Call(call) => call,
+            StepClaim::Cancelled(reason) => return Ok(cancelled(reason)),
         };
         let claimed = &Claimed {
             attempt,

@@ -14,9 +14,7 @@ mod temporal;
 
 pub use self::{
     activities::ActivityRestarter,
-    port::{
-        ApprovalOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
-    },
+    port::{ApprovalOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter},
     search_attributes::{RegisterError, register_search_attributes},
     temporal::{TemporalTurns, TemporalTurnsOptions},
 };

@@ -240,7 +240,10 @@ async fn cancel_names_one_message_and_is_repeatable() {
     let waiting = gateway.post(path, &json!({"message_id": "waits"})).await;
     assert_eq!(
         (waiting.json(), gateway.turns.take()),
-        (json!({"status": "cancelling"}), vec!["cancel c waits".to_owned()])
+        (
+            json!({"status": "cancelling"}),
+            vec!["cancel c waits".to_owned()]
+        )
     );
     gateway
         .post(path, &json!({"message_id": "a b"}))

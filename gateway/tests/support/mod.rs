@@ -75,11 +75,7 @@ impl RecordingTurns {
 
 #[async_trait]
 impl TurnStarter for RecordingTurns {
-    async fn submit(
-        &self,
-        conversation: &Conversation,
-        message_id: &str,
-    ) -> Result<(), TurnError> {
+    async fn submit(&self, conversation: &Conversation, message_id: &str) -> Result<(), TurnError> {
         self.record(format!("submit {} {message_id}", conversation.id))
     }
 

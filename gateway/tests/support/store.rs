@@ -14,12 +14,12 @@ use everturn_proto::Thread;
 use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
-    EventLog, EventPage, EventReader, ListPage, ListQuery, MessageCancel, MessageQueue, NewAnswer, NewAuditEntry,
-    NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit,
-    PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange, ResultSender,
-    ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob,
-    TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf,
-    UsageDay, UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
+    EventLog, EventPage, EventReader, ListPage, ListQuery, MessageCancel, MessageQueue, NewAnswer,
+    NewAuditEntry, NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools,
+    PageLimit, PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange,
+    ResultSender, ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError,
+    StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery,
+    TriesOf, UsageDay, UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 

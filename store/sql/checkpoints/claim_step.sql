@@ -1,10 +1,11 @@
 -- Claims the model call of a step. A single statement claims, so that a finished call is never paid again and a
 -- generation is never given twice (invariant 5, paid once). The statement changes no row when the agent execution is
--- not running, when a newer run owns the conversation, or when the step has a reply. The row says whether an earlier
+-- not running, when a newer run owns the conversation, when the step has a reply, or when the turn's message was
+-- cancelled. The row says whether an earlier
 -- step is not saved with all its tools (`is_ahead`), whether an earlier call has a reservation (`has_reserved`) or no
 -- known end (`has_open_call`), and which response and which position in the model chain were noted last.
 -- Index: key of agent_executions, key of conversations, key of execution_checkpoints, tool_execution_records_open
--- Index: key of conversation_budgets
+-- Index: key of conversation_budgets, key of messages
 --
 -- :agent_execution_id text
 -- :conversation_id text
@@ -24,6 +25,12 @@ WHERE id = :agent_execution_id AND conversation_id = :conversation_id AND status
         SELECT 1 FROM execution_checkpoints
         WHERE agent_execution_id = :agent_execution_id AND step_number = :step
             AND checkpoint_type = :type_llm_complete AND execution_id = ''
+    )
+    -- A cancel is stored before its answer, so no call begins after an answered cancel.
+    AND NOT EXISTS (
+        SELECT 1 FROM messages m
+        WHERE m.conversation_id = :conversation_id AND m.id = agent_executions.message_id
+            AND m.cancel_reason IS NOT NULL
     )
 RETURNING
     generation, step_calls,

@@ -56,6 +56,8 @@ pub enum StepClaim {
     Stored(LlmCompleteState),
     /// The worker must make the call.
     Call(ClaimedCall),
+    /// The worker must not make the call, because the turn's message was cancelled. The text is the reason.
+    Cancelled(String),
 }
 
 /// A model call claimed by a worker.

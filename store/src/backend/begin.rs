@@ -137,8 +137,11 @@ async fn take(
     let (id, message_id) = (&begin.conversation_id, &begin.message_id);
     let (message, cancel_reason) = row.map(|row| (row.message, row.cancel_reason)).unzip();
     let withdrawn = cancel_reason.flatten();
-    let is_retry = message.as_ref().is_some_and(|message: &StoredMessage| message.is_retry);
-    let is_late = is_retry && withdrawn.is_none() && !begin_retry(connection, id, message_id).await?;
+    let is_retry = message
+        .as_ref()
+        .is_some_and(|message: &StoredMessage| message.is_retry);
+    let is_late =
+        is_retry && withdrawn.is_none() && !begin_retry(connection, id, message_id).await?;
     turn.last_sequence =
         take_message(connection, begin, agent_hash, turn.last_sequence, message).await?;
     if withdrawn.is_some() {

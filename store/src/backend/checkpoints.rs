@@ -13,7 +13,7 @@ use sqlx::{FromRow, types::Json as Column};
 use super::{
     Connection, budgets,
     dialect::WRITES_IN_PARTS,
-    missing, runs,
+    inbox, missing, runs,
     statement::Statement,
     statements::{
         agent_executions::StatusOfExecution,
@@ -122,7 +122,8 @@ pub(super) async fn claim_step(
     if let Some(row) = claimed.pop() {
         return Ok(row.of(step.step));
     }
-    // The claim failed: the call was made before, the agent execution is not running, or the run was replaced.
+    // The claim failed: the call was made before, the agent execution is not running, the run was replaced, or the turn's
+    // message was cancelled.
     let id = &step.agent_execution_id;
     let status = status_of(connection, step).await?;
     if let Some(state) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
@@ -130,9 +131,14 @@ pub(super) async fn claim_step(
     }
     runs::check_unlocked(connection, &step.conversation_id, step.epoch).await?;
     let running = AgentExecutionStatus::Running;
-    Err(StoreError::Conflict(format!(
-        "agent execution `{id}` is {status}, not {running}"
-    )))
+    let (conversation_id, message_id) = (&step.conversation_id, &step.message_id);
+    let reason = inbox::cancel_reason(connection, conversation_id, message_id).await?;
+    match reason.filter(|_| status == running.as_str()) {
+        Some(reason) => Ok(StepClaim::Cancelled(reason).into()),
+        None => Err(StoreError::Conflict(format!(
+            "agent execution `{id}` is {status}, not {running}"
+        ))),
+    }
 }
 
 /// Gives back the claim of a call that was not made.

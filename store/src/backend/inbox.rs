@@ -98,8 +98,7 @@ pub(super) async fn cancel_reason(
         conversation_id,
         message_id,
     };
-    let reason: Option<Option<String>> =
-        select.query_scalar()?.fetch_optional(connection).await?;
+    let reason: Option<Option<String>> = select.query_scalar()?.fetch_optional(connection).await?;
     Ok(reason.flatten())
 }
 
@@ -158,10 +157,7 @@ async fn store_submit(
 
 /// Ends the older waiting messages that interrupt, if the new message interrupts. Their turns begin and end at once, so
 /// readers learn of the end.
-pub(super) async fn interrupt_waiting(
-    connection: &mut Connection,
-    new: &NewMessage,
-) -> Result<()> {
+pub(super) async fn interrupt_waiting(connection: &mut Connection, new: &NewMessage) -> Result<()> {
     if new.on_busy != OnBusy::Interrupt {
         return Ok(());
     }

@@ -22,7 +22,9 @@ use super::{
     },
 };
 use crate::{
-    api::{Access, Blob, MessageCancel, MessageQueue, NewMessage, QueuedMessage, Result, RetryTurn},
+    api::{
+        Access, Blob, MessageCancel, MessageQueue, NewMessage, QueuedMessage, Result, RetryTurn,
+    },
     columns::now,
     error::{Missing, StoreError, TurnsOf},
     rows::conversations::QueuedRow,

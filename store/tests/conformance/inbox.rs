@@ -5,7 +5,9 @@ use everturn_proto::{
     turn::{Cancel, Inbox, ReadInboxRequest, Submit},
     words::{AgentExecutionStatus, OnBusy},
 };
-use everturn_store::{Access, MessageCancel, MessageQueue, TurnInputs, Turns};
+use everturn_store::{
+    Access, MessageCancel, MessageQueue, StepClaim, StepClaims, TurnInputs, Turns,
+};
 
 use super::{
     Backend,
@@ -98,6 +100,12 @@ pub async fn the_cancel_of_a_running_turn_outlives_its_run(backend: &impl Backen
     let resumed = turn.begin_again().await;
     assert_eq!(resumed.cancel_reason.as_deref(), Some(REASON));
     assert_eq!(resumed.status, AgentExecutionStatus::Running);
+    let claim = turn.store.claim_step(&turn.step(0), None).await.unwrap();
+    assert_eq!(
+        claim,
+        StepClaim::Cancelled(REASON.to_owned()),
+        "no model is called"
+    );
 }
 
 pub async fn a_newer_interrupt_ends_the_waiting_older_interrupt(backend: &impl Backend) {

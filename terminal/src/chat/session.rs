@@ -290,7 +290,11 @@ impl Session {
 
     /// Asks the gateway to cancel the turn that the user sees, so a second request never ends the next turn.
     pub(super) fn cancel(&mut self) {
-        let accepted = || self.unsent.iter().find_map(|unsent| unsent.message_id.clone());
+        let accepted = || {
+            self.unsent
+                .iter()
+                .find_map(|unsent| unsent.message_id.clone())
+        };
         let message_id = self.state.turn().map(str::to_owned).or_else(accepted);
         let (client, conversation) = self.of_request();
         self.requests.spawn(async move {
