@@ -1,0 +1,56 @@
+//! What has really happened in a simulation, outside the product's own memory: calls that were paid, tools that ran, and
+//! what a person was told. The oracles compare the product with these facts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A step of an agent execution.
+pub type StepOf = (String, u32);
+
+/// The facts of a simulation.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// The messages that were answered with 202.
+    pub accepted: Vec<String>,
+    /// The messages whose cancel was answered.
+    pub cancelled: BTreeSet<String>,
+    /// The model calls that were begun, by step.
+    pub calls: BTreeMap<StepOf, u32>,
+    /// The model calls whose reply was lost with their worker, by step.
+    pub cut: BTreeMap<StepOf, u32>,
+    /// The runs of tools, by tool execution.
+    pub tools: BTreeMap<String, u32>,
+    /// What must never happen, and did.
+    pub violations: Vec<String>,
+}
+
+impl Facts {
+    /// Notes the begin of a model call for the turn of a message.
+    pub fn call_begins(&mut self, step: &StepOf, message_id: &str) {
+        *self.calls.entry(step.clone()).or_default() += 1;
+        if self.cancelled.contains(message_id) {
+            let text = format!("a model call of {message_id} begins after its cancel was answered");
+            self.violations.push(text);
+        }
+        let (calls, cut) = (self.calls.get(step), self.cut.get(step));
+        let (calls, cut) = (calls.copied().unwrap_or(0), cut.copied().unwrap_or(0));
+        if calls > 1 + cut {
+            let text = format!("step {step:?} is paid {calls} times with {cut} lost replies");
+            self.violations.push(text);
+        }
+    }
+
+    /// Notes that the reply of a model call is lost.
+    pub fn call_is_cut(&mut self, step: &StepOf) {
+        *self.cut.entry(step.clone()).or_default() += 1;
+    }
+
+    /// Notes a run of a `once` tool.
+    pub fn tool_runs(&mut self, execution_id: &str) {
+        let runs = self.tools.entry(execution_id.to_owned()).or_default();
+        *runs += 1;
+        if *runs > 1 {
+            let text = format!("the tool execution {execution_id} runs {runs} times");
+            self.violations.push(text);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Gateways: the product's own router above the product's store, with the model as the engine. A call to the engine may
+//! be lost before or after its effect.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{Request, header::CONTENT_TYPE},
+};
+use everturn_gateway::{
+    GatewayConfig, GatewayState, Ports, TurnStarter, router,
+    turns::{ApprovalOutcome, StartMessages, StartOutcome, TurnError},
+};
+use everturn_proto::{
+    ids,
+    turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput},
+};
+use everturn_store::{BlobFiles, BlobRules, Conversation};
+use everturn_stream::InProcessStream;
+use serde_json::Value;
+use tower_service::Service as _;
+
+use crate::{
+    engine::Engine,
+    world::{World, payload},
+};
+
+/// How often a call to the engine is lost, in 100 calls: half of the calls before their effect.
+const LOST_CALLS: usize = 6;
+
+/// The most bytes of an answer.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// Makes a gateway.
+pub fn gateway(world: &World) -> Router {
+    let store = Arc::new(world.store.clone());
+    let stream = Arc::new(InProcessStream::default());
+    let ports = Ports {
+        counts: None,
+        deliveries: None,
+        events: store.clone(),
+        conversations: store.clone(),
+        messages: store.clone(),
+        executions: store.clone(),
+        failures: store.clone(),
+        past_calls: store.clone(),
+        usage: store.clone(),
+        outside: store.clone(),
+        results: store.clone(),
+        blobs: BlobFiles::new(store.clone(), None, BlobRules::default()),
+        keys: store.clone(),
+        owners: store.clone(),
+        audit: store.clone(),
+        tenants: store,
+        stream: stream.clone(),
+        cancels: stream,
+        turns: Arc::new(ModelTurns(world.clone())),
+    };
+    router(GatewayState::new(ports, GatewayConfig::default()))
+}
+
+/// Posts a request to a gateway. Returns the status and the answer.
+///
+/// # Errors
+///
+/// A sentence when the gateway gives no answer.
+pub async fn post(gateway: &Router, path: &str, body: &Value) -> Result<(u16, Value), String> {
+    let request = Request::post(format!("/api/v1/agent{path}"))
+        .header(CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()))
+        .map_err(|error| error.to_string())?;
+    let answered = gateway.clone().call(request).await;
+    let answer = answered.map_err(|error| error.to_string())?;
+    let status = answer.status().as_u16();
+    let bytes = to_bytes(answer.into_body(), MAX_ANSWER_BYTES).await;
+    let bytes = bytes.map_err(|error| error.to_string())?;
+    Ok((status, serde_json::from_slice(&bytes).unwrap_or_default()))
+}
+
+/// The model of the engine, as the gateway's port.
+struct ModelTurns(World);
+
+impl ModelTurns {
+    /// Calls the engine.
+    async fn call<T>(
+        &self,
+        label: &str,
+        effect: impl FnOnce(&mut Engine) -> T + Send,
+    ) -> Result<T, TurnError> {
+        let Self(world) = self;
+        world.schedule.step(label).await;
+        let lost = || TurnError("the call was lost".into());
+        if world.fault(LOST_CALLS / 2) {
+            return Err(lost());
+        }
+        let result = effect(&mut world.engine());
+        world.schedule.step(&format!("{label}: answered")).await;
+        if world.fault(LOST_CALLS / 2) {
+            return Err(lost());
+        }
+        Ok(result)
+    }
+}
+
+fn ring(message_id: &str) -> Submit {
+    Submit {
+        message_id: Some(message_id.to_owned()),
+        ..Submit::default()
+    }
+}
+
+fn turn_input(conversation: &Conversation) -> TurnInput {
+    TurnInput {
+        conversation_id: conversation.id.clone(),
+        tenant_id: Some(conversation.tenant_id.clone()),
+        agent: Some(conversation.agent.clone()),
+        ..TurnInput::default()
+    }
+}
+
+#[async_trait]
+impl TurnStarter for ModelTurns {
+    async fn submit(&self, conversation: &Conversation, message_id: &str) -> Result<(), TurnError> {
+        let id = ids::workflow_id(&conversation.id);
+        let input = payload(&turn_input(conversation));
+        let ring = payload(&ring(message_id));
+        self.call("signals, perhaps with a start", |engine| {
+            engine.signal_with_start(&id, input, "submit", ring);
+        })
+        .await
+    }
+
+    async fn signal(&self, conversation_id: &str, message_id: &str) -> Result<bool, TurnError> {
+        let id = ids::workflow_id(conversation_id);
+        let ring = payload(&ring(message_id));
+        let request_id = format!("submit/{message_id}");
+        self.call("signals", |engine| {
+            engine.signal(&id, "submit", ring, Some(&request_id))
+        })
+        .await
+    }
+
+    async fn start(
+        &self,
+        conversation: &Conversation,
+        messages: StartMessages,
+    ) -> Result<StartOutcome, TurnError> {
+        let id = ids::workflow_id(&conversation.id);
+        let StartMessages {
+            first,
+            goes_on_at,
+            has_waiting,
+        } = messages;
+        let input = payload(&TurnInput {
+            message: Some(ring(&first)),
+            has_waiting,
+            from_step: goes_on_at.unwrap_or(0),
+            goes_on: goes_on_at.is_some(),
+            ..turn_input(conversation)
+        });
+        self.call("starts a workflow", |engine| {
+            if engine.start(&id, input, &first) {
+                return StartOutcome::Started;
+            }
+            let running = engine.running(&id).and_then(|number| engine.run(number));
+            let is_own = running.is_some_and(|run| run.first_message.as_deref() == Some(&first));
+            if is_own {
+                StartOutcome::StartedBefore
+            } else {
+                StartOutcome::Busy
+            }
+        })
+        .await
+    }
+
+    async fn prepare(&self) -> Result<(), TurnError> {
+        Ok(())
+    }
+
+    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
+        let id = ids::workflow_id(conversation_id);
+        self.call("describes the workflow", |engine| {
+            engine.running(&id).is_some()
+        })
+        .await
+    }
+
+    async fn cancel(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+        reason: &str,
+    ) -> Result<bool, TurnError> {
+        let id = ids::workflow_id(conversation_id);
+        let cancel = Cancel {
+            message_id: Some(message_id.to_owned()),
+            reason: reason.to_owned(),
+        };
+        let cancel = payload(&cancel);
+        let request_id = format!("cancel/{message_id}");
+        self.call("signals a cancel", |engine| {
+            engine.signal(&id, "cancel", cancel, Some(&request_id))
+        })
+        .await
+    }
+
+    async fn resolve_approval(
+        &self,
+        _conversation_id: &str,
+        _sub_agent: Option<&str>,
+        _answer: ResolveApproval,
+    ) -> Result<ApprovalOutcome, TurnError> {
+        Ok(ApprovalOutcome::NotRunning)
+    }
+
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        _sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError> {
+        let id = ids::workflow_id(conversation_id);
+        let stored = ToolResultStored {
+            execution_id: execution_id.to_owned(),
+        };
+        let stored = payload(&stored);
+        self.call("signals a result", |engine| {
+            engine.signal(&id, "tool_result", stored, None);
+        })
+        .await
+    }
+
+    async fn terminate(&self, conversation_id: &str, _reason: &str) -> Result<(), TurnError> {
+        let id = ids::workflow_id(conversation_id);
+        self.call("terminates the workflow", |engine| {
+            engine.terminate(&id);
+        })
+        .await
+    }
+
+    async fn delete_runs(&self, _conversation_id: &str) -> Result<(), TurnError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! A simulation of Everturn: the product's workflow, store and gateway under a model of Temporal, one step at a time, in
+//! an order that a seed chooses.
+//!
+//! - `seed`: the choices of a seed
+//! - `schedule`: actors that wait at their steps
+//! - `engine`: the model of Temporal
+//! - `worker`: a worker process, with the workflow's own code
+//! - `activities`: the activities, reduced to their calls
+//! - `gateway`: the product's router, with the model as its engine
+//! - `facts`: what has really happened, for the oracles
+//! - `simulation`: the actors together, and the checks
+//!
+//! Must not be here: time, processes, and the network. Tests with real processes show those (`tests/tests/e2e`).
+
+mod activities;
+pub mod engine;
+pub mod facts;
+mod gateway;
+mod schedule;
+mod seed;
+mod simulation;
+mod worker;
+mod world;
+
+use tokio::{runtime::Builder, task::LocalSet};
+
+pub use simulation::{Outcome, simulate};
+
+/// Runs the simulation of a seed on this thread.
+///
+/// # Errors
+///
+/// An error when the store cannot be opened.
+pub fn run(seed: u64) -> anyhow::Result<Outcome> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, simulate(seed))
+}

@@ -1,0 +1,176 @@
+//! One step at a time: actors are tasks of one thread, and wait at their steps until the schedule lets one of them go.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::{
+    sync::{Notify, oneshot},
+    task::JoinHandle,
+};
+
+/// The number of an actor.
+pub type ActorId = u64;
+
+tokio::task_local! {
+    static ACTOR: ActorId;
+}
+
+/// Whom an actor dies with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A worker process.
+    Worker(usize),
+    /// A gateway process.
+    Gateway(usize),
+}
+
+struct Actor {
+    name: String,
+    owner: Owner,
+    /// The step at which the actor waits.
+    waits: Option<(String, oneshot::Sender<()>)>,
+    task: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Actors {
+    next: ActorId,
+    actors: BTreeMap<ActorId, Actor>,
+    story: Vec<String>,
+}
+
+/// The schedule, shared by the actors.
+#[derive(Clone, Default)]
+pub struct Schedule {
+    actors: Arc<Mutex<Actors>>,
+    moved: Arc<Notify>,
+}
+
+impl Schedule {
+    fn lock(&self) -> MutexGuard<'_, Actors> {
+        self.actors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits at a step until the schedule lets the actor go. Outside an actor, the call returns at once.
+    pub async fn step(&self, label: &str) {
+        let Ok(id) = ACTOR.try_with(|id| *id) else {
+            return;
+        };
+        let (go, gone) = oneshot::channel();
+        if let Some(actor) = self.lock().actors.get_mut(&id) {
+            actor.waits = Some((label.to_owned(), go));
+        }
+        self.moved.notify_one();
+        // The schedule drops the sender of a dead actor, and the task ends at this await.
+        if gone.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Starts an actor, and waits until it is at its first step.
+    pub async fn spawn(
+        &self,
+        name: String,
+        owner: Owner,
+        work: impl Future<Output = ()> + 'static,
+    ) {
+        let id = {
+            let mut actors = self.lock();
+            actors.next += 1;
+            let id = actors.next;
+            let actor = Actor {
+                name,
+                owner,
+                waits: None,
+                task: None,
+            };
+            actors.actors.insert(id, actor);
+            id
+        };
+        let schedule = self.clone();
+        let task = tokio::task::spawn_local(ACTOR.scope(id, async move {
+            schedule.step("begins").await;
+            work.await;
+            schedule.lock().actors.remove(&id);
+            schedule.moved.notify_one();
+        }));
+        if let Some(actor) = self.lock().actors.get_mut(&id) {
+            actor.task = Some(task);
+        }
+        self.settled(id).await;
+    }
+
+    /// Waits until an actor is at a step or has ended.
+    async fn settled(&self, id: ActorId) {
+        loop {
+            let is_settled = {
+                let actors = self.lock();
+                let actor = actors.actors.get(&id);
+                actor.is_none_or(|actor| actor.waits.is_some())
+            };
+            if is_settled {
+                return;
+            }
+            self.moved.notified().await;
+        }
+    }
+
+    /// Returns the actors that wait at a step.
+    pub fn waiting(&self) -> Vec<ActorId> {
+        let actors = self.lock();
+        let waiting = actors.actors.iter();
+        waiting
+            .filter(|(_, actor)| actor.waits.is_some())
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Lets an actor go to its next step, and waits until it is there.
+    pub async fn release(&self, id: ActorId) {
+        let go = {
+            let mut actors = self.lock();
+            let Some(actor) = actors.actors.get_mut(&id) else {
+                return;
+            };
+            let Some((label, go)) = actor.waits.take() else {
+                return;
+            };
+            let line = format!("{}: {label}", actor.name);
+            actors.story.push(line);
+            go
+        };
+        if go.send(()).is_ok() {
+            self.settled(id).await;
+        }
+    }
+
+    /// Ends the actors of a process, wherever they are.
+    pub fn kill(&self, owner: Owner) {
+        let mut actors = self.lock();
+        let of_owner = |actor: &Actor| actor.owner == owner;
+        let dead: Vec<_> = actors
+            .actors
+            .iter()
+            .filter(|(_, actor)| of_owner(actor))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in dead {
+            if let Some(task) = actors.actors.remove(&id).and_then(|actor| actor.task) {
+                task.abort();
+            }
+        }
+    }
+
+    /// Adds a line to the story of the run.
+    pub fn tell(&self, line: impl Into<String>) {
+        self.lock().story.push(line.into());
+    }
+
+    /// Returns the story of the run.
+    pub fn story(&self) -> Vec<String> {
+        self.lock().story.clone()
+    }
+}

@@ -1,0 +1,89 @@
+//! The world that all actors share: the engine, the store, the schedule, and the facts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use everturn_store::sqlite::SqliteStore;
+use serde::{Serialize, de::DeserializeOwned};
+use temporalio_common::protos::temporal::api::common::v1::Payload;
+
+use crate::{engine::Engine, facts::Facts, schedule::Schedule, seed::Choices};
+
+/// The world of a simulation. Clones share the world.
+#[derive(Clone)]
+pub struct World {
+    /// The schedule of the actors.
+    pub schedule: Schedule,
+    /// The store of the product.
+    pub store: SqliteStore,
+    engine: Arc<Mutex<Engine>>,
+    facts: Arc<Mutex<Facts>>,
+    choices: Arc<Mutex<Choices>>,
+    is_calm: Arc<Mutex<bool>>,
+}
+
+impl World {
+    /// Makes an empty world.
+    pub fn new(store: SqliteStore, choices: Choices) -> Self {
+        Self {
+            schedule: Schedule::default(),
+            store,
+            engine: Arc::default(),
+            facts: Arc::default(),
+            choices: Arc::new(Mutex::new(choices)),
+            is_calm: Arc::default(),
+        }
+    }
+
+    /// The model of Temporal.
+    pub fn engine(&self) -> MutexGuard<'_, Engine> {
+        lock(&self.engine)
+    }
+
+    /// What has really happened.
+    pub fn facts(&self) -> MutexGuard<'_, Facts> {
+        lock(&self.facts)
+    }
+
+    /// The choices of the seed.
+    pub fn choices(&self) -> MutexGuard<'_, Choices> {
+        lock(&self.choices)
+    }
+
+    /// Ends the faults: from now on everything must come to its end.
+    pub fn calm(&self) {
+        *lock(&self.is_calm) = true;
+    }
+
+    /// Returns true after the end of the faults.
+    pub fn is_calm(&self) -> bool {
+        *lock(&self.is_calm)
+    }
+
+    /// Returns true when a fault happens here, `times` in 100 times.
+    pub fn fault(&self, times: usize) -> bool {
+        let chosen = self.choices().percent(times);
+        chosen && !self.is_calm()
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Encodes a value as the SDK does.
+pub fn payload(value: &impl Serialize) -> Payload {
+    Payload {
+        metadata: [("encoding".to_owned(), b"json/plain".to_vec())].into(),
+        data: serde_json::to_vec(value).unwrap_or_default(),
+        ..Payload::default()
+    }
+}
+
+/// Decodes a value.
+///
+/// # Errors
+///
+/// A sentence when the payload is not the value.
+pub fn value<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {
+    serde_json::from_slice(&payload.data).map_err(|error| error.to_string())
+}
