@@ -176,6 +176,13 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
     let generation = match claim.map_err(from_store)? {
         StepClaim::Stored(state) => return Ok(result(&state)),
         StepClaim::Call(call) => call.generation,
+        StepClaim::Cancelled(reason) => {
+            return Ok(ThinkResult {
+                finish: FinishReason::Cancelled.into(),
+                cancel_reason: Some(reason),
+                ..ThinkResult::default()
+            });
+        }
     };
     world.schedule.step("calls the model").await;
     let of = (request.agent_execution_id.clone(), request.step);
