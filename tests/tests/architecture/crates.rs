@@ -8,7 +8,7 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("proto", &[]),
     ("codec", &["proto"]),
     ("workflows", &["proto"]),
@@ -63,6 +63,10 @@ const ARROWS: [(&str, &[&str]); 21] = [
         ],
     ),
     ("terminal", &["proto", "supervisor", "client"]),
+    (
+        "simulation",
+        &["proto", "store", "stream", "gateway", "workflows"],
+    ),
     (
         "worker",
         &[
