@@ -25,7 +25,7 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    elsewhere::{Peers, lacks_tool},
+    elsewhere::{Peers, lacks_tool, removed_tool},
     failure as fail,
     run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save::Saver,
@@ -64,12 +64,17 @@ impl RemoteTools {
             ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
             ToolClaim::Run { record, caller } => {
                 let missing = lacks_tool(&self.tools, &record.call);
-                if let Some(elsewhere) = missing.and_then(|it| self.peers.left_to_others(ctx, &it))
-                {
+                let elsewhere = missing.as_ref();
+                let elsewhere = elsewhere.and_then(|it| self.peers.left_to_others(ctx, it));
+                if let Some(elsewhere) = elsewhere {
                     once(ctx, self.tool_claims.release_tool(&key, &run_id)).await?;
                     return Err(elsewhere);
                 }
-                match self.refusal(&record, &caller).await {
+                let refusal = match missing {
+                    Some(_) => Some(removed_tool(&record.call.tool_name)),
+                    None => self.refusal(&record, &caller).await,
+                };
+                match refusal {
                     Some(message) => ToolEnd::failed(&message, 0),
                     None => return Ok(claimed(key, record, caller, run_id)),
                 }

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     attempt::{Attempt, Ended, Ends},
-    elsewhere::{Peers, lacks_tool},
+    elsewhere::{Peers, lacks_tool, removed_tool},
     failure as fail, files,
     save::Saver,
     tool_threads::ToolThreads,
@@ -80,14 +80,18 @@ impl ToolRunner {
             ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
             ToolClaim::Run { record, caller } => {
                 let missing = lacks_tool(&self.tools, &record.call);
-                if let Some(elsewhere) = missing.and_then(|it| self.peers.left_to_others(ctx, &it))
-                {
+                let elsewhere = missing.as_ref();
+                let elsewhere = elsewhere.and_then(|it| self.peers.left_to_others(ctx, it));
+                if let Some(elsewhere) = elsewhere {
                     attempt
                         .insist(|| self.tool_claims.release_tool(&key, &claimant))
                         .await?;
                     return Err(elsewhere);
                 }
-                self.run(attempt, &key, record, caller).await?
+                match missing {
+                    Some(_) => ToolEnd::failed(&removed_tool(&record.call.tool_name), 0),
+                    None => self.run(attempt, &key, record, caller).await?,
+                }
             }
         };
         at("tool.before_record").await;
@@ -232,7 +236,9 @@ pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
     }
 }
 
-/// Returns the error of a call whose tool the agent does not have.
+/// Returns the error of a call whose tool the agent does not have, or not any more.
 pub(crate) fn no_tool(tool_name: &str) -> String {
-    format!("There is no tool `{tool_name}`. Use only the tools you were given.")
+    format!(
+        "There is no tool `{tool_name}`, or the tool was removed. Use only the tools you were given."
+    )
 }

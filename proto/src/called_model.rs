@@ -35,6 +35,29 @@ impl AgentDefinition {
         }
     }
 
+    /// Returns the agent with the own model of another definition, and with that definition's parameters for the model's
+    /// provider.
+    #[must_use]
+    pub fn with_model_of(&self, other: &Self) -> Self {
+        Self {
+            provider: other.provider.clone(),
+            model: other.model.clone(),
+            context_window: other.context_window,
+            prices: other.prices,
+            assumed_output_tokens: other.assumed_output_tokens,
+            max_output_tokens: other.max_output_tokens,
+            no_images: other.no_images,
+            no_pdfs: other.no_pdfs,
+            temperature: other.temperature,
+            top_p: other.top_p,
+            reasoning_effort: other.reasoning_effort.clone(),
+            thinking_budget: other.thinking_budget,
+            extra_body: other.extra_body.clone(),
+            service_tier: other.service_tier.clone(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the name of the agent's own model, `provider/model`; `None` for an agent with only a name.
     pub fn own_model(&self) -> Option<String> {
         let model = self.model.as_ref()?;

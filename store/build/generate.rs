@@ -103,22 +103,40 @@ fn field(parameter: &Parameter, is_bound: bool) -> String {
     )
 }
 
-/// Returns the constants of an insert of many rows. The text is split at the row of parameters.
+/// Returns the constants of an insert of many rows. The text is split at the row of values.
 fn row_constants(text: &Text, dialect: Dialect) -> String {
     let sql = numbered(text, dialect);
-    let columns = text.parameters.len();
-    let numbers: Vec<_> = (1..=columns).map(|number| format!("${number}")).collect();
-    let row = format!("VALUES ({})", numbers.join(", "));
-    let Some((before, after)) = sql.split_once(&row) else {
+    let parameters = text.parameters.len();
+    let begin = sql.find("VALUES (").map(|at| at + "VALUES ".len());
+    let found = begin.and_then(|begin| Some((begin, end_of_brackets(&sql, begin)?)));
+    let Some((begin, end)) = found else {
         let path = text.path.display();
-        panic!(
-            "{path}: an insert of many rows has `VALUES (…)` with every parameter once, in the order of the head"
-        );
+        panic!("{path}: an insert of many rows has `VALUES (…)`, the values of one row");
     };
+    let (before, row, after) = (&sql[..begin], &sql[begin..end], &sql[end..]);
+    assert!(
+        !before.contains('$') && !after.contains('$'),
+        "{}: an insert of many rows has every parameter in its `VALUES (…)`",
+        text.path.display()
+    );
     format!(
-        "const BEFORE: &'static str = {:?};\nconst COLUMNS: usize = {columns};\nconst AFTER: &'static str = {after:?};\n",
-        format!("{before}VALUES ")
+        "const BEFORE: &'static str = {before:?};\nconst ROW: &'static str = {row:?};\n\
+         const PARAMETERS: usize = {parameters};\nconst AFTER: &'static str = {after:?};\n"
     )
+}
+
+/// Returns the end of the brackets that open at `begin`.
+fn end_of_brackets(sql: &str, begin: usize) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (at, letter) in sql[begin..].char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(begin + at + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Returns the function that binds the parameters.
@@ -159,7 +177,7 @@ fn fields(statement: &Statement, dialect: Dialect) -> Vec<(&Parameter, bool)> {
     fields
 }
 
-/// Returns the text with `$1` for the first parameter of the head, and with the dialect's lists and row locks.
+/// Returns the text with `$1` for the first parameter of the head, and with the dialect's lists, clock and row locks.
 fn numbered(text: &Text, dialect: Dialect) -> String {
     let mut sql = String::new();
     for piece in pieces(&text.sql) {
@@ -181,7 +199,37 @@ fn numbered(text: &Text, dialect: Dialect) -> String {
             }
         }
     }
-    in_words_of(dialect, &with_lists(&sql, dialect))
+    in_words_of(dialect, &with_clock(&with_lists(&sql, dialect), dialect))
+}
+
+/// The present time by PostgreSQL's clock, to the millisecond like every time of a column.
+const POSTGRES_CLOCK: &str = "date_trunc('milliseconds', clock_timestamp())";
+
+/// Writes `CLOCK(:now)`, the present time, and `CLOCK(:until, :now)`, a time that the process has computed from its
+/// `:now`, in the words of the dialect. In PostgreSQL the clock of the database counts, because the clocks of the
+/// processes differ. A file of SQLite belongs to one machine, whose clock every process reads.
+fn with_clock(sql: &str, dialect: Dialect) -> String {
+    let mut parts = sql.split("CLOCK(");
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (times, rest) = part
+            .split_once(')')
+            .unwrap_or_else(|| panic!("CLOCK( has no end: {sql}"));
+        let (time, now) = match times.split_once(", ") {
+            Some((until, now)) => (until, Some(now)),
+            None => (times, None),
+        };
+        match (dialect, now) {
+            (Dialect::Sqlite, _) => result.push_str(time),
+            (Dialect::Postgres, None) => result.push_str(POSTGRES_CLOCK),
+            (Dialect::Postgres, Some(now)) => {
+                write!(result, "{time} + ({POSTGRES_CLOCK} - {now})")
+                    .expect("a String takes every text");
+            }
+        }
+        result.push_str(rest);
+    }
+    result
 }
 
 /// Writes `x IN (:ids)` in the words of the dialect. The length of the list does not change the text. A list among the

@@ -5,6 +5,8 @@
 
 #[path = "postgres/as_read.rs"]
 mod as_read;
+#[path = "postgres/clock.rs"]
+mod clock;
 mod conformance;
 mod support;
 

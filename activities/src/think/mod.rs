@@ -3,7 +3,8 @@
 //! A step passes the stages in this order. The fields of a stage are the inputs of the stage.
 //!
 //! 1. [`claim`]: the worker claims the step. A stored checkpoint answers the step without a call.
-//! 2. [`pick`]: the choice of the model; [`here`]: the check that this worker has every part that the agent needs.
+//! 2. [`pick`]: the choice of the model; [`here`]: the check that this worker has every part that the agent needs, and the
+//!    way on without a part that no worker has any more.
 //! 3. [`context`]: the messages, from the store and from [`known_contexts`].
 //! 4. [`provider_limits`]: the wait for the limits of the provider.
 //! 5. [`ask`]: the [`request`], with its files ([`sent_files`]); then the [`call`] reserves the cost ([`budget`]) and
@@ -145,10 +146,14 @@ impl Thinker {
         failpoint::reach("think.after_claim").await;
         let agent = self.agent(claimed).await?;
         let (chain, running) = (call.chain.clone(), call.background.as_ref());
-        let pick = &Pick::of(&agent, chain, running, &self.known.circuits);
-        let called = self.call_picked(claimed, pick, request, call).await;
+        let mut pick = Pick::of(&agent, chain, running, &self.known.circuits);
+        let fitted = self.here(claimed).fit(&mut pick, &call.tenant_id).await;
+        let called = match fitted {
+            Ok(()) => self.call_picked(claimed, &pick, request, call).await,
+            Err(error) => Err(error),
+        };
         if let Err(error) = &called {
-            self.tries(claimed).note(pick, error).await;
+            self.tries(claimed).note(&pick, error).await;
         }
         called
     }
@@ -161,7 +166,6 @@ impl Thinker {
         request: &ThinkRequest,
         call: &ClaimedCall,
     ) -> Result<ThinkResult, ActivityError> {
-        self.here(claimed).check(&pick.agent).await?;
         let text = self.text_writer(claimed);
         // The state of a whole call is too large for the stack of a caller.
         let state = Box::pin(self.state(claimed, pick, &text, request, call)).await;

@@ -57,6 +57,40 @@ impl<'a> Pick<'a> {
         pick
     }
 
+    /// Replaces a model whose provider was removed from the configuration. The agent's own model gives way to the own
+    /// model of `present`, the agent's definition in the present configuration; otherwise to the next model of the chain.
+    /// A model of the chain gives way in the opposite order, because the chain has left the agent's own model before.
+    /// Returns false when no model is left.
+    pub(super) fn replace_model(
+        &mut self,
+        present: Option<&AgentDefinition>,
+        has_provider: impl Fn(&str) -> bool,
+    ) -> bool {
+        let (own, removed) = (self.own, self.at.position);
+        let present = present.filter(|agent| has_provider(&agent.provider));
+        let present = present.map(|agent| (removed, own.with_model_of(agent)));
+        let mut chain = self.left(Some(removed)).into_iter();
+        let next = chain.find(|(_, name)| has_provider(&name.provider));
+        let next = next.map(|(position, _)| {
+            let agent = own.with_model(position).unwrap_or_else(|| own.clone());
+            (position, agent)
+        });
+        let found = if removed == 0 {
+            present.or(next)
+        } else {
+            next.or(present)
+        };
+        let Some((position, agent)) = found else {
+            return false;
+        };
+        if position != removed {
+            (self.at.position, self.at.failures) = (position, 0);
+        }
+        self.trial = None;
+        self.agent = Cow::Owned(agent);
+        true
+    }
+
     /// Returns the position of the model that makes a response.
     fn position_of(&self, response: &BackgroundResponse) -> Option<u32> {
         let is_of =
@@ -137,22 +171,54 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_response_in_the_background_is_read_by_its_model() {
-        let model = |model: &str| FallbackModel {
-            provider: "p".to_owned(),
-            model: model.to_owned(),
+    /// An agent with these models, `provider/model`. The first model is the agent's own.
+    fn agent(models: &[(&str, &str)]) -> AgentDefinition {
+        let mut models = models.iter().map(|(provider, model)| FallbackModel {
+            provider: (*provider).to_owned(),
+            model: (*model).to_owned(),
             ..FallbackModel::default()
-        };
-        let agent = AgentDefinition {
-            provider: "p".to_owned(),
-            model: Some("own".to_owned()),
+        });
+        let own = models.next().unwrap();
+        AgentDefinition {
+            provider: own.provider,
+            model: Some(own.model),
             fallback: Some(Fallback {
-                models: vec![model("second"), model("third")],
+                models: models.collect(),
                 ..Fallback::default()
             }),
-            ..AgentDefinition::default()
+            ..AgentDefinition::only_a_name("a".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_model_without_a_provider_gives_way() {
+        let own = agent(&[("old", "own"), ("p", "second"), ("old", "third")]);
+        let (new, lost) = (agent(&[("new", "own")]), agent(&[("lost", "own")]));
+        let circuits = Circuits::new(Duration::from_mins(1));
+        let replaced = |position, given_up: &[u32], present: Option<&AgentDefinition>| {
+            let at = ChainPosition {
+                position,
+                given_up: given_up.to_vec(),
+                ..ChainPosition::default()
+            };
+            let mut pick = Pick::of(&own, Some(at), None, &circuits);
+            let is_replaced = pick.replace_model(present, |name| name == "p" || name == "new");
+            let name = ModelName::of(&pick.agent).to_string();
+            is_replaced.then_some((pick.at.position, name))
         };
+        let is = |position, name: &str| Some((position, name.to_owned()));
+        assert_eq!(replaced(0, &[], Some(&new)), is(0, "new/own"));
+        assert_eq!(replaced(0, &[], Some(&lost)), is(1, "p/second"));
+        assert_eq!(replaced(0, &[], None), is(1, "p/second"));
+        assert_eq!(replaced(0, &[1], None), None);
+        assert_eq!(replaced(2, &[0], Some(&new)), is(1, "p/second"));
+        assert_eq!(replaced(2, &[0, 1], Some(&new)), is(2, "new/own"));
+        assert_eq!(replaced(2, &[0, 1], Some(&lost)), None);
+    }
+
+    #[test]
+    fn a_response_in_the_background_is_read_by_its_model() {
+        let agent = agent(&[("p", "own"), ("p", "second"), ("p", "third")]);
         let response = |model: &str| BackgroundResponse {
             provider: "p".to_owned(),
             model: model.to_owned(),

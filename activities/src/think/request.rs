@@ -84,8 +84,9 @@ impl RequestMaker<'_> {
             .tools
             .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
             .await;
+        // The definition of the call has only tools that this worker may have (`here`).
         let mut tools =
-            tools.map_err(|error| fail::permanent(FailureCode::UnknownAgent, error.to_string()))?;
+            tools.map_err(|error| fail::permanent(FailureCode::Internal, error.to_string()))?;
         tools.extend(
             delegate
                 .into_iter()

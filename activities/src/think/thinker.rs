@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     attempt::{Attempt, Ends},
-    elsewhere::Peers,
+    elsewhere::{Gone, Peers},
     files::KnownFiles,
     known_agents::KnownAgents,
     settings::Retries,
@@ -66,6 +66,8 @@ pub(crate) struct Known {
     pub(super) measures: Arc<Measures>,
     /// The circuits of failed models, which get no calls for a while.
     pub(super) circuits: Circuits,
+    /// The parts of agents that no worker has any more.
+    gone: Gone,
 }
 
 impl Known {
@@ -76,6 +78,7 @@ impl Known {
             files: Arc::default(),
             measures: Arc::default(),
             circuits: Circuits::new(circuit),
+            gone: Gone::new(),
         }
     }
 }
@@ -97,6 +100,8 @@ impl Thinker {
             steps: &*self.steps,
             model: &*self.model,
             tools: &self.tools,
+            agents: self.agents.by_name(),
+            gone: &self.known.gone,
             peers: self.peers,
         }
     }

@@ -280,5 +280,6 @@ pub fn waiting(execution_id: &str) -> OutsideTool {
         },
         requested_at: Utc::now(),
         expires_at: Some(Utc::now() + TimeDelta::hours(1)),
+        is_expired: false,
     }
 }

@@ -61,6 +61,8 @@ words! {
         UnknownAgent = "unknown_agent",
         /// The agent does not have the model that the message chose.
         UnknownModel = "unknown_model",
+        /// The configuration has lost the provider of the turn's model, and the agent has no other model.
+        ModelNotConfigured = "model_not_configured",
         /// The worker does not know the agent, a tool or the provider, but another worker may. Only operators see the
         /// code, as the failure of an attempt that the engine gives to another worker.
         NotHere = "not_here",

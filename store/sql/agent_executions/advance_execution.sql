@@ -9,5 +9,5 @@
 -- :finished_at timestamp?
 UPDATE agent_executions
 SET steps = :steps, status = :status, error_code = :error_code, error_message = :error_message,
-    finished_at = :finished_at
+    finished_at = CASE WHEN :finished_at IS NULL THEN NULL ELSE CLOCK(:finished_at) END
 WHERE id = :agent_execution_id

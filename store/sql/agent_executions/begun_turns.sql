@@ -3,7 +3,9 @@
 --
 -- :agent_execution_id text
 -- :conversation_id text
-SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, d.definition
+-- :now timestamp
+SELECT
+    e.id, e.message_id, e.status, e.steps, e.started_at, CLOCK(:now) AS read_at, e.agent_hash, d.definition
 FROM (
     SELECT id, message_id, status, steps, started_at, agent_hash FROM agent_executions
     WHERE id = :agent_execution_id AND conversation_id = :conversation_id

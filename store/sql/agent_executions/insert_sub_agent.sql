@@ -17,7 +17,7 @@ INSERT INTO agent_executions (
     parent_tool_call_id, status, tenant_id
 )
 VALUES (
-    :agent_execution_id, :conversation_id, :message_id, :agent, :agent_hash, :now, :parent_execution_id,
-    :root_execution_id, :depth, :parent_tool_call_id, :status_running,
+    :agent_execution_id, :conversation_id, :message_id, :agent, :agent_hash, CLOCK(:now),
+    :parent_execution_id, :root_execution_id, :depth, :parent_tool_call_id, :status_running,
     (SELECT tenant_id FROM conversations WHERE id = :conversation_id)
 )

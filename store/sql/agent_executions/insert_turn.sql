@@ -12,6 +12,6 @@ INSERT INTO agent_executions (
     id, conversation_id, message_id, agent, agent_hash, started_at, tenant_id, root_execution_id, depth, status
 )
 VALUES (
-    :agent_execution_id, :conversation_id, :message_id, :agent, :agent_hash, :now,
+    :agent_execution_id, :conversation_id, :message_id, :agent, :agent_hash, CLOCK(:now),
     (SELECT tenant_id FROM conversations WHERE id = :conversation_id), :agent_execution_id, 0, :status_running
 )

@@ -10,7 +10,7 @@
 -- :expires_at timestamp  The end of the claim.
 -- :now timestamp
 INSERT INTO client_tool_claims (conversation_id, execution_id, claimant, claims, expires_at)
-SELECT conversation_id, execution_id, :claimant, 1, :expires_at
+SELECT conversation_id, execution_id, :claimant, 1, CLOCK(:expires_at, :now)
 FROM tool_execution_records
 WHERE conversation_id = :conversation_id
     AND EXISTS (
@@ -23,5 +23,5 @@ ON CONFLICT (conversation_id, execution_id) DO UPDATE
 SET claimant = excluded.claimant, expires_at = excluded.expires_at,
     claims = client_tool_claims.claims
         + CASE WHEN client_tool_claims.claimant = excluded.claimant THEN 0 ELSE 1 END
-WHERE client_tool_claims.claimant = excluded.claimant OR client_tool_claims.expires_at <= :now
+WHERE client_tool_claims.claimant = excluded.claimant OR client_tool_claims.expires_at <= CLOCK(:now)
 RETURNING CAST(claims AS BIGINT)

@@ -5,8 +5,10 @@
 -- :tenant_id text
 -- :owner_id text?
 -- :execution_id text
+-- :now timestamp
 SELECT
-    message_id, agent_execution_id, created_at, expires_at, execution_id, step, call_index, call_id,
+    message_id, agent_execution_id, created_at, expires_at,
+    COALESCE(expires_at <= CLOCK(:now), FALSE) AS is_expired, execution_id, step, call_index, call_id,
     tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms, observed_sequence, kind, approval,
     input_hash, definition_hash, approval_rule, title_template, signatures, tool_input, events, result
 FROM tool_execution_records

@@ -8,6 +8,7 @@
 -- :owner_id text?
 -- :row_limit bigint
 -- :most_bytes bigint
+-- :now timestamp
 SELECT *
 FROM (
     SELECT
@@ -16,7 +17,8 @@ FROM (
         SUM(bytes) OVER in_order AS total_bytes
     FROM (
         SELECT
-            message_id, agent_execution_id, created_at, expires_at, execution_id, step, call_index, call_id,
+            message_id, agent_execution_id, created_at, expires_at,
+            COALESCE(expires_at <= CLOCK(:now), FALSE) AS is_expired, execution_id, step, call_index, call_id,
             tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms, observed_sequence, kind,
             approval, input_hash, definition_hash, approval_rule,
             title_template, signatures, tool_input, events, result,

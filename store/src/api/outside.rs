@@ -126,17 +126,15 @@ pub struct OutsideTool {
     pub requested_at: DateTime<Utc>,
     /// The end of the wait.
     pub expires_at: Option<DateTime<Utc>>,
+    /// True after the end of the wait, by the clock that gave `expires_at`. The turn may be late to notice if its worker
+    /// is away.
+    pub is_expired: bool,
 }
 
 impl OutsideTool {
     /// Returns true during the wait for a person's approval.
     pub fn needs_approval(&self) -> bool {
         self.record.approval == ApprovalState::Pending && self.record.status == ToolStatus::Pending
-    }
-
-    /// Returns true after the end of the wait. The turn may be late to notice if its worker is away.
-    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
-        self.expires_at.is_some_and(|at| at <= now)
     }
 
     /// Returns true during the wait for the client's result.

@@ -281,6 +281,7 @@ async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<V
     let select = BegunTurns {
         agent_execution_id: &begin.agent_execution_id,
         conversation_id: &begin.conversation_id,
+        now: now(),
     };
     Ok(select.query_as()?.fetch_all(connection).await?)
 }

@@ -36,6 +36,7 @@ impl OutsideTools for Database {
             owner_id: access.owner_id.as_deref(),
             row_limit: i64::from(limit.rows) + 1,
             most_bytes: i64::from(limit.bytes),
+            now: now(),
         };
         let query = waiting.query_as()?;
         let rows: Vec<RankedRow<OutsideToolRow>> =
@@ -55,6 +56,7 @@ impl OutsideTools for Database {
             tenant_id: &access.tenant_id,
             owner_id: access.owner_id.as_deref(),
             execution_id,
+            now: now(),
         };
         let query = tool.query_as()?;
         let row: Option<OutsideToolRow> = self.read(query.fetch_optional(self.reader())).await?;

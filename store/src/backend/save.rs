@@ -138,16 +138,15 @@ async fn note_answers(
     let asked = AskedTools {
         agent_execution_id: &step.agent_execution_id,
         step: i64::from(step.step),
+        now: now(),
     };
     let rows: Vec<AskedRow> = asked.query_as()?.fetch_all(connection).await?;
-    let now = now();
     for row in rows {
         let execution_id = &row.execution_id;
-        if let Some(until) = row.waits_until() {
-            let left_ms = (until - now).num_milliseconds().max(0);
+        if let Some(left_ms) = row.left_ms() {
             result.still_waiting.push(StillWaiting {
                 execution_id: execution_id.clone(),
-                left_ms: u32::try_from(left_ms).unwrap_or(u32::MAX),
+                left_ms,
             });
         }
         if row.is_answered() {

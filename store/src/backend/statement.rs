@@ -50,11 +50,13 @@ pub(crate) trait Statement: Sized {
 
 /// A row of an insert of many rows (`-- rows: many`).
 pub(crate) trait Rows: Sized {
-    /// The text before the first row of parameters.
+    /// The text before the first row of values.
     const BEFORE: &'static str;
+    /// The values of one row, with `$1` for the row's first parameter.
+    const ROW: &'static str;
     /// The number of parameters in a row.
-    const COLUMNS: usize;
-    /// The text after the last row of parameters.
+    const PARAMETERS: usize;
+    /// The text after the last row of values.
     const AFTER: &'static str;
 
     /// Binds the parameters of one row, in order.

@@ -43,6 +43,7 @@ pub(super) async fn begin_sub_agent(
     let select = BegunSubAgent {
         agent_execution_id: &id,
         conversation_id: &call.conversation_id,
+        now: now(),
     };
     let begun: Option<BegunRow> = select.query_as()?.fetch_optional(&mut *connection).await?;
     if let Some(begun) = begun {

@@ -11,7 +11,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, postgres::PgArguments};
 use super::{
     backend::{
         statement::Statement,
-        write::values::{Refusal, Values},
+        write::values::{Refusal, Values, renumbered},
     },
     statements::parts::{IfGuardFound, WithoutGuard},
 };
@@ -114,24 +114,6 @@ impl Composed {
         };
         format!("WITH {} {end}", named.join(", "))
     }
-}
-
-/// Returns the text with its parameter numbers, which begin at `$1`, raised by `by`.
-fn renumbered(text: &str, by: usize) -> String {
-    let mut renumbered = String::with_capacity(text.len() + text.len() / 8);
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('$') {
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        renumbered.push_str(before);
-        renumbered.push('$');
-        match after[..digits].parse::<usize>() {
-            Ok(number) => renumbered.push_str(&(number + by).to_string()),
-            Err(_) => renumbered.push_str(&after[..digits]),
-        }
-        rest = &after[digits..];
-    }
-    renumbered.push_str(rest);
-    renumbered
 }
 
 #[cfg(test)]

@@ -106,6 +106,8 @@ pub(crate) struct AskedRow {
     #[sqlx(try_from = "String")]
     approval: ApprovalState,
     expires_at: Option<DateTime<Utc>>,
+    /// The time of the read, by the clock that also gave `expires_at`.
+    read_at: DateTime<Utc>,
 }
 
 impl AskedRow {
@@ -119,10 +121,13 @@ impl AskedRow {
         self.kind == ToolKind::Client && self.status.is_final()
     }
 
-    /// Returns the end of the wait for a person or client; `None` without a wait.
-    pub(crate) fn waits_until(&self) -> Option<DateTime<Utc>> {
-        self.expires_at
-            .filter(|_| self.status == ToolStatus::Pending)
+    /// Returns the rest of the wait for a person or client, in milliseconds; `None` without a wait.
+    pub(crate) fn left_ms(&self) -> Option<u32> {
+        let until = self
+            .expires_at
+            .filter(|_| self.status == ToolStatus::Pending)?;
+        let left_ms = (until - self.read_at).num_milliseconds().max(0);
+        Some(u32::try_from(left_ms).unwrap_or(u32::MAX))
     }
 }
 
@@ -135,6 +140,7 @@ pub(crate) struct OutsideToolRow {
     columns: ToolColumns,
     created_at: DateTime<Utc>,
     expires_at: Option<DateTime<Utc>>,
+    is_expired: bool,
 }
 
 impl From<OutsideToolRow> for OutsideTool {
@@ -145,6 +151,7 @@ impl From<OutsideToolRow> for OutsideTool {
             record: row.columns.into(),
             requested_at: row.created_at,
             expires_at: row.expires_at,
+            is_expired: row.is_expired,
         }
     }
 }

@@ -7,7 +7,6 @@ use sqlx::FromRow;
 use crate::{
     api::{BegunTurn, PinnedAgent, StepKey},
     batch::{Delegator, StoredMessage},
-    columns::now,
 };
 
 /// An agent execution that began earlier.
@@ -20,6 +19,8 @@ pub(crate) struct BegunRow {
     #[sqlx(try_from = "i64")]
     pub(crate) steps: u32,
     started_at: DateTime<Utc>,
+    /// The time of the read, by the clock that also gave `started_at`.
+    read_at: DateTime<Utc>,
     agent_hash: String,
     #[sqlx(json)]
     definition: AgentDefinition,
@@ -49,7 +50,9 @@ impl BegunRow {
             }),
             last_sequence,
             sealed: Vec::new(),
-            age: (now() - self.started_at).to_std().unwrap_or_default(),
+            age: (self.read_at - self.started_at)
+                .to_std()
+                .unwrap_or_default(),
             is_new: false,
             cancel_reason: None,
         }

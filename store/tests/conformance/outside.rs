@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Begins a turn whose first step asked for one tool that needs an approval and one that the client runs.
-async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
+pub async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let asked = ToolCall {
         approval_timeout_s: Some(60),
@@ -74,6 +74,7 @@ pub async fn what_waits_is_listed(backend: &impl Backend) {
     assert_eq!(names, [turn.execution_id(0, 0), turn.execution_id(0, 1)]);
     assert!(waiting[0].needs_approval() && !waiting[0].needs_result());
     assert!(waiting[1].needs_result() && !waiting[1].needs_approval());
+    assert!(!waiting[0].is_expired);
     assert_eq!(waiting[0].record.call.input_hash, "shown");
     assert_eq!(
         turn.store

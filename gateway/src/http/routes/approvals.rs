@@ -2,7 +2,6 @@
 //! an answer. The stored call gives the reason for a refusal.
 
 use axum::{Json, extract::State};
-use chrono::Utc;
 use everturn_proto::{
     Json as RawJson, ids,
     turn::ResolveApproval,
@@ -253,7 +252,7 @@ fn needs_other() -> Problem {
 /// Returns the reason why the call accepts no answer, if the stored call shows a reason.
 fn settled(call: &OutsideTool) -> Option<Problem> {
     let detail = match call.record.approval {
-        ApprovalState::Pending if call.is_expired(Utc::now()) => return Some(expired()),
+        ApprovalState::Pending if call.is_expired => return Some(expired()),
         ApprovalState::Pending => return None,
         ApprovalState::Expired => return Some(expired()),
         ApprovalState::Approved => "The call was approved.",

@@ -82,7 +82,7 @@ pub(super) async fn claim(
     let until = now + TimeDelta::milliseconds(i64::from(body.lease_ms));
     let outside = &state.ports.outside;
     let execution_id = path.execution_id;
-    let claim = if call.is_expired(now) {
+    let claim = if call.is_expired {
         None
     } else {
         let access = &caller.access;
@@ -98,7 +98,7 @@ pub(super) async fn claim(
             is_repeated,
         })),
         Some(ClientToolClaim::Held { until }) => Err(held(until, now)),
-        None => Err(nothing_to_run(&call, now)),
+        None => Err(nothing_to_run(&call)),
     }
 }
 
@@ -108,8 +108,8 @@ fn held(until: DateTime<Utc>, now: DateTime<Utc>) -> Problem {
     Problem::new(Code::ClientToolClaimed, detail).retry_after_s(seconds)
 }
 
-fn nothing_to_run(call: &OutsideTool, now: DateTime<Utc>) -> Problem {
-    if call.is_expired(now) {
+fn nothing_to_run(call: &OutsideTool) -> Problem {
+    if call.is_expired {
         let detail = "No result came in time, and the model was told. The model may ask again.";
         return Problem::new(Code::ClientToolExpired, detail);
     }

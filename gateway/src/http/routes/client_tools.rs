@@ -123,7 +123,7 @@ async fn store_result(
         posted.is_error,
         duration_ms(&call, now),
     );
-    let call = if call.needs_result() && !call.is_expired(now) {
+    let call = if call.needs_result() && !call.is_expired {
         let (access, outside) = (&caller.access, &state.ports.outside);
         let stored = outside
             .store_result(
@@ -141,7 +141,7 @@ async fn store_result(
     if is_ended_by(&call, &end) {
         return Ok(call);
     }
-    Err(if call.is_expired(now) {
+    Err(if call.is_expired {
         Problem::new(
             Code::ClientToolExpired,
             "No result came in time, and the model was told. The model may ask again.",

@@ -1,6 +1,7 @@
 //! Inserts of many rows in one statement.
 
 use super::super::{dialect::Parts, statement::Rows};
+use super::values::renumbered;
 
 /// The most rows of one insert: 27 columns per row stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only
 /// a tool with more events of its own than this limit needs a second insert.
@@ -20,27 +21,10 @@ impl Parts {
                 for row in rows.by_ref().take(count) {
                     row.bind(values);
                 }
-                let placeholders = placeholders(count, R::COLUMNS);
-                format!("{}{placeholders}{}", R::BEFORE, R::AFTER).into()
+                let rows = (0..count).map(|row| renumbered(R::ROW, row * R::PARAMETERS));
+                let rows: Vec<_> = rows.collect();
+                format!("{}{}{}", R::BEFORE, rows.join(", "), R::AFTER).into()
             });
         }
-    }
-}
-
-/// Returns the parameter lists for a number of rows: `($1, $2), ($3, $4)`.
-fn placeholders(rows: usize, columns: usize) -> String {
-    let row = |row: usize| {
-        let numbers = 1 + row * columns..=(row + 1) * columns;
-        let placeholders: Vec<_> = numbers.map(|number| format!("${number}")).collect();
-        format!("({})", placeholders.join(", "))
-    };
-    (0..rows).map(row).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn rows_have_their_placeholders() {
-        assert_eq!(super::placeholders(2, 3), "($1, $2, $3), ($4, $5, $6)");
     }
 }

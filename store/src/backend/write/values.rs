@@ -1,4 +1,4 @@
-//! Parameters of collected statements, before the statements run.
+//! Parameters of collected statements, before the statements run, and the numbers of the parameters.
 
 use sqlx::{Arguments as _, Encode, Type, error::BoxDynError};
 
@@ -39,5 +39,40 @@ impl Refusal {
             Some(error) => Err(error),
             None => Ok(taken),
         }
+    }
+}
+
+/// Returns the text with its parameter numbers, which begin at `$1`, raised by `by`.
+pub(crate) fn renumbered(text: &str, by: usize) -> String {
+    let mut renumbered = String::with_capacity(text.len() + text.len() / 8);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('$') {
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        renumbered.push_str(before);
+        renumbered.push('$');
+        match after[..digits].parse::<usize>() {
+            Ok(number) => renumbered.push_str(&(number + by).to_string()),
+            Err(_) => renumbered.push_str(&after[..digits]),
+        }
+        rest = &after[digits..];
+    }
+    renumbered.push_str(rest);
+    renumbered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renumbered;
+
+    #[test]
+    fn parameters_are_numbered_on() {
+        assert_eq!(
+            renumbered("($1, $2 + ($3 - $1))", 0),
+            "($1, $2 + ($3 - $1))"
+        );
+        assert_eq!(
+            renumbered("($1, $2 + ($3 - $1))", 9),
+            "($10, $11 + ($12 - $10))"
+        );
     }
 }

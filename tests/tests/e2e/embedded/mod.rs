@@ -55,6 +55,7 @@ mod provider_limits;
 mod reconciler;
 mod reload;
 mod remote;
+mod removed_parts;
 mod renewed;
 mod repeats;
 mod replay;
