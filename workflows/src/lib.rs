@@ -14,6 +14,7 @@
 //! - `after_turn`: the workflow `after-turn`, which runs an agent's hooks after its turn
 //! - `remote`: tools of other workers
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
+//! - `refused`: payloads that a run must not take: dropped signals, refused updates, failed workflow tasks
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
 //! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness. The crate depends on no library for them, and
@@ -30,6 +31,7 @@ mod cut_calls;
 mod hostile_tests;
 mod inbox;
 mod outside;
+mod refused;
 mod remote;
 mod state;
 mod step_calls;

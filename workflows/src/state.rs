@@ -8,7 +8,7 @@ use everturn_proto::{
     ids,
     limits::MAX_MESSAGE_BYTES,
     turn::{Submit, TurnInput, TurnStatus},
-    words::{AgentExecutionStatus, search_attribute},
+    words::{AgentExecutionStatus, PayloadRefusal, search_attribute},
 };
 use temporalio_common::search_attributes::SearchAttributeKey;
 use temporalio_macros::workflow;
@@ -30,6 +30,10 @@ const WAITING: &str = "waiting";
 #[workflow]
 pub struct AgentExecution {
     pub(crate) input: Result<TurnInput, String>,
+    /// Why the run must not take its input.
+    pub(crate) refused_input: Option<PayloadRefusal>,
+    /// Number of the run's signals up to now.
+    pub(crate) signals: u32,
     pub(crate) inbox: Inbox,
     pub(crate) outside: Outside,
     pub(crate) step_calls: StepCalls,
@@ -94,6 +98,8 @@ impl AgentExecution {
             anonymous_messages: input.as_ref().map_or(0, |input| input.anonymous_messages),
             goes_on: input.as_ref().ok().and_then(BegunTurn::of),
             input,
+            refused_input: None,
+            signals: 0,
             inbox: Inbox::default(),
             outside: Outside::default(),
             step_calls: StepCalls::default(),

@@ -75,7 +75,8 @@ struct Replay {
 impl Replay {
     /// Returns a replayer. With a codec, the histories are encrypted.
     fn new(codec: Option<Codec>) -> anyhow::Result<Self> {
-        let converter = codec.map(|codec| codec.converter()).unwrap_or_default();
+        let converter = codec.map(|codec| codec.of_worker().converter());
+        let converter = converter.unwrap_or_default();
         let options = WorkflowReplayerOptions::new()
             .register_workflow::<AgentExecution>()?
             .register_workflow::<AfterTurn>()?
