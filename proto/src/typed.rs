@@ -8,7 +8,7 @@ use crate::{
     turn::{
         AgentDefinition, AgentTool, ApprovalPolicy, CallRule, LlmCompleteState, LoadedTurn,
         PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveResult,
-        ThinkResult, ToolCall, TurnInput, TurnOutput,
+        SendMessageInput, ThinkResult, ToolCall, TurnInput, TurnOutput,
     },
     words::{
         AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, DEFAULT_TENANT, Decision,
@@ -51,11 +51,21 @@ typed! {
 impl TurnInput {
     /// Returns the input's tenant, or the default tenant when the input has no tenant.
     pub fn tenant(&self) -> &str {
-        let tenant_id = self.tenant_id.as_deref();
-        tenant_id
-            .filter(|id| !id.is_empty())
-            .unwrap_or(DEFAULT_TENANT)
+        or_default(self.tenant_id.as_deref())
     }
+}
+
+impl SendMessageInput {
+    /// Returns the input's tenant, or the default tenant when the input has no tenant.
+    pub fn tenant(&self) -> &str {
+        or_default(self.tenant_id.as_deref())
+    }
+}
+
+fn or_default(tenant_id: Option<&str>) -> &str {
+    tenant_id
+        .filter(|id| !id.is_empty())
+        .unwrap_or(DEFAULT_TENANT)
 }
 
 impl AgentDefinition {

@@ -13,7 +13,7 @@ use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::{AuditTrail, Observed, Store};
 use everturn_supervisor::shutdown;
 use everturn_tools::{Tool, ToolRegistry};
-use everturn_workflows::{AfterTurn, AgentExecution};
+use everturn_workflows::{AfterTurn, AgentExecution, SendMessage};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;
 use temporalio_sdk::{
@@ -179,7 +179,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             Some(Work::Models | Work::Tools) => options,
             Some(Work::Workflows) | None => options
                 .register_workflow::<AgentExecution>()?
-                .register_workflow::<AfterTurn>()?,
+                .register_workflow::<AfterTurn>()?
+                .register_workflow::<SendMessage>()?,
         };
         let options = options
             .register_activities(activities.clone())
