@@ -1,5 +1,7 @@
 //! Why a payload cannot be read.
 
+use everturn_proto::words::PayloadRefusal;
+
 /// A payload that cannot be read, or cannot be written. The text of the error never has the payload's content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
@@ -22,4 +24,16 @@ pub enum CodecError {
     /// The system gives no random bytes.
     #[error("the system gives no random bytes to encrypt with")]
     NoRandomness,
+}
+
+impl CodecError {
+    /// Returns the reason for the workflow that gets the payload. A worker with another ring may open a payload that was
+    /// changed, when two keys have one id, and no other.
+    pub(crate) fn refusal(&self) -> PayloadRefusal {
+        match self {
+            Self::UnknownKey(_) | Self::NotAuthentic(_) => PayloadRefusal::NoKey,
+            Self::InClear => PayloadRefusal::InClear,
+            Self::Malformed(_) | Self::NoRandomness => PayloadRefusal::Malformed,
+        }
+    }
 }

@@ -105,10 +105,10 @@ impl CodecConfig {
         Ok(Some(Codec::new(ring)))
     }
 
-    /// Returns the workers' codec if `require` is set. Unlike the clients' codec, it refuses payloads in clear.
-    pub fn strict(&self) -> anyhow::Result<Option<Codec>> {
-        let codec = self.codec()?.filter(|_| self.is_required);
-        Ok(codec.map(|codec| codec.requiring(true)))
+    /// Returns the workers' codec, or `None` without encryption. With `require`, the codec refuses payloads in clear.
+    pub fn of_worker(&self) -> anyhow::Result<Option<Codec>> {
+        let codec = self.codec()?;
+        Ok(codec.map(|codec| codec.requiring(self.is_required).of_worker()))
     }
 
     /// Returns the service through which a gateway decodes payloads, and the tenants that may use it.

@@ -89,6 +89,20 @@ pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> Strin
     )
 }
 
+/// Returns the id of the message that the workflow `send-message` hands over. A reset and a retry of the workflow have an equal
+/// `first_execution_run_id`, so the conversation gets the message once.
+pub fn handed_over_message_id(workflow_id: &str, first_execution_run_id: &str) -> String {
+    format!(
+        "msg_{}",
+        hash(&["handed over", workflow_id, first_execution_run_id], 16)
+    )
+}
+
+/// Returns the name of the conversation of a workflow `send-message` without a given conversation.
+pub fn conversation_name_of(workflow_id: &str) -> String {
+    format!("sent-{}", hash(&["conversation", workflow_id], 16))
+}
+
 /// Returns the call id for a call without an id from the model, or with an id that is already used.
 pub fn call_id(execution_id: &str) -> String {
     format!("call_{}", execution_id.trim_start_matches("exec_"))

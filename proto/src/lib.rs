@@ -7,6 +7,7 @@
 //! - [`ids`]: deterministic ids (invariant 1, pure workflow)
 //! - [`ConversationName`]: a tenant's name for a conversation, and the id made from the tenant and the name
 //! - [`Thread`]: the sequence of messages in the context of an agent execution
+//! - [`payload`]: payloads of Temporal that the codec of a worker has opened or refused
 //! - [`LogId`]: the id of a conversation's event log, valid from the conversation's creation to its removal
 //! - [`SealedStep`]: a step with its whole text in saved events, which replace the streamed text
 //! - `storable`: the parts of a JSON text that PostgreSQL's JSONB cannot hold, and their replacements
@@ -36,6 +37,7 @@ pub mod limits;
 mod log_id;
 mod loopback;
 pub mod money;
+pub mod payload;
 mod responsible;
 mod sealed_step;
 mod storable;

@@ -8,11 +8,12 @@ use crate::{
     turn::{
         AgentDefinition, AgentTool, ApprovalPolicy, CallRule, LlmCompleteState, LoadedTurn,
         PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveResult,
-        ThinkResult, ToolCall, TurnOutput,
+        SendMessageInput, ThinkResult, ToolCall, TurnInput, TurnOutput,
     },
     words::{
-        AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, Decision, Effect, EventType,
-        FinishReason, OnCutReply, OnDefinitionChange, OnFullContext, ToolKind, ToolStatus,
+        AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, DEFAULT_TENANT, Decision,
+        Effect, EventType, FinishReason, OnCutReply, OnDefinitionChange, OnFullContext, ToolKind,
+        ToolStatus,
     },
 };
 
@@ -45,6 +46,26 @@ typed! {
     SaveResult.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     LoadedTurn.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     TurnOutput.status: AgentExecutionStatus, "How the turn ended.";
+}
+
+impl TurnInput {
+    /// Returns the input's tenant, or the default tenant when the input has no tenant.
+    pub fn tenant(&self) -> &str {
+        or_default(self.tenant_id.as_deref())
+    }
+}
+
+impl SendMessageInput {
+    /// Returns the input's tenant, or the default tenant when the input has no tenant.
+    pub fn tenant(&self) -> &str {
+        or_default(self.tenant_id.as_deref())
+    }
+}
+
+fn or_default(tenant_id: Option<&str>) -> &str {
+    tenant_id
+        .filter(|id| !id.is_empty())
+        .unwrap_or(DEFAULT_TENANT)
 }
 
 impl AgentDefinition {

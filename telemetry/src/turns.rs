@@ -107,6 +107,11 @@ const STORE_ERRORS: Metric = Metric::counter(
     "Failed calls of turns to the store, by whether the store was away (`unavailable`).",
     &["kind"],
 );
+const PAYLOADS_REFUSED: Metric = Metric::counter(
+    "everturn_payloads_refused_total",
+    "Signals and updates that turns have refused because of their payloads, by the reason.",
+    &["reason"],
+);
 
 pub(crate) const ALL: &[&Metric] = &[
     &TURNS_BEGUN,
@@ -128,6 +133,7 @@ pub(crate) const ALL: &[&Metric] = &[
     &TOOL_SECONDS,
     &SAVE_SECONDS,
     &STORE_ERRORS,
+    &PAYLOADS_REFUSED,
 ];
 
 /// Begins the series of each agent's counters at 0. A series that begins with its first increase is no increase for
@@ -254,6 +260,11 @@ pub fn tool_ended(agent: &str, tool: &str, effect: &str, status: &str, took: Dur
 /// Records a saved batch.
 pub fn saved(batch: &'static str, took: Duration) {
     SAVE_SECONDS.took(took, &[batch]);
+}
+
+/// Records a signal or an update whose payload a turn has refused.
+pub fn payload_refused(reason: &str) {
+    PAYLOADS_REFUSED.add(1, &[reason]);
 }
 
 /// Records a failed call to the store.

@@ -12,7 +12,7 @@ use everturn_proto::{
     Lenient, ids,
     limits::AFTER_TURN_LIMIT_S,
     turn::{AfterTurnInput, AfterTurnOutput, LoadedTurn, PlannedCall, RunToolRequest},
-    words::{AgentExecutionStatus, FailureCode, ToolStatus},
+    words::{AgentExecutionStatus, FailureCode, PayloadRefusal, ToolStatus},
 };
 use temporalio_common::error::ApplicationFailure;
 use temporalio_macros::{workflow, workflow_methods};
@@ -24,6 +24,7 @@ use temporalio_workflow::{
 use crate::{
     AgentExecution,
     calls::{self, CallError, Failure, TASK_TIMEOUT},
+    refused::take_input,
     turn::{Outcome, Turn},
 };
 
@@ -31,6 +32,8 @@ use crate::{
 #[workflow]
 pub struct AfterTurn {
     input: Result<AfterTurnInput, String>,
+    /// Why the run must not take its input. The input names no tenant, because it has only ids.
+    refused_input: Option<PayloadRefusal>,
 }
 
 #[workflow_methods]
@@ -38,17 +41,24 @@ impl AfterTurn {
     /// Takes the input unchecked. `run` reports an invalid input.
     #[init]
     pub fn new(_ctx: &WorkflowContextView, input: Lenient<AfterTurnInput>) -> Self {
-        Self { input: input.0 }
+        Self {
+            refused_input: input.unopened(),
+            input: input.0,
+        }
     }
 
     /// Runs the hooks of one turn, in parallel.
     #[run(name = "after-turn")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<AfterTurnOutput> {
-        let input = ctx.state(|state| state.input.clone()).map_err(|error| {
+        let invalid = |message| {
             let code = FailureCode::InvalidInput;
-            let message = format!("The input is none of `after-turn`: {error}.");
             failed(Failure { code, message })
-        })?;
+        };
+        let refused = ctx.state(|state| state.refused_input.clone());
+        take_input(ctx, refused).await.map_err(invalid)?;
+        let input = ctx
+            .state(|state| state.input.clone())
+            .map_err(|error| invalid(format!("The input is none of `after-turn`: {error}.")))?;
         let cancellation = ctx.cancellation_token();
         let planned = calls::begin_after_turn(ctx, &cancellation, input.clone()).await;
         let planned = planned.map_err(ended)?;

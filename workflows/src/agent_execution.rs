@@ -10,7 +10,7 @@ use std::{error::Error, time::Duration};
 use everturn_proto::{
     ConversationName, Lenient, ids,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
-    words::{AgentExecutionStatus, ApprovalRefusal, DEFAULT_TENANT, FailureCode, search_attribute},
+    words::{AgentExecutionStatus, ApprovalRefusal, FailureCode, search_attribute},
 };
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
 use temporalio_macros::workflow_methods;
@@ -24,6 +24,7 @@ use crate::{
     calls::CallError,
     inbox::Message,
     outside::{Refusal, Through},
+    refused::{fail_task, refusal_of_input, take_input},
     state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id, show_waiting},
     turn::{Outcome, Turn, TurnEnd},
 };
@@ -40,7 +41,9 @@ impl AgentExecution {
     /// Takes the input unchecked. `run` reports an invalid input.
     #[init]
     pub fn new(ctx: &WorkflowContextView, input: Lenient<TurnInput>) -> Self {
+        let refused_input = refusal_of_input(&input);
         let mut state = Self::begin(input.0);
+        state.refused_input = refused_input;
         let message = state.input.as_mut().ok();
         if let Some(message) = message.and_then(|input| input.message.take()) {
             state.accept(message, ctx.first_execution_run_id());
@@ -51,6 +54,8 @@ impl AgentExecution {
     /// Runs one turn. A young run also runs the turns of waiting messages.
     #[run(name = "agent-execution")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<TurnOutput> {
+        let refused = ctx.state(|state| state.refused_input.clone());
+        take_input(ctx, refused).await.map_err(invalid)?;
         let mut input = ctx.state(|state| state.input.clone()).map_err(|error| {
             invalid(format!(
                 "The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}"
@@ -91,7 +96,7 @@ impl AgentExecution {
     /// has no answer.
     #[signal]
     pub fn submit(&mut self, ctx: &mut SyncWorkflowContext<Self>, message: Lenient<Submit>) {
-        if let Ok(message) = message.0 {
+        if let Some(message) = self.taken(ctx, message) {
             self.accept(message, ctx.info().first_execution_run_id());
         }
     }
@@ -100,8 +105,8 @@ impl AgentExecution {
     /// cancel for an ended message does nothing, so a client may send it twice or late. A gateway stores a cancel before
     /// it signals.
     #[signal]
-    pub fn cancel(&mut self, _ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
-        let Ok(Cancel { message_id, reason }) = cancel.0 else {
+    pub fn cancel(&mut self, ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
+        let Some(Cancel { message_id, reason }) = self.taken(ctx, cancel) else {
             return;
         };
         let reason = match reason.as_str() {
@@ -128,6 +133,10 @@ impl AgentExecution {
         ctx: &mut WorkflowContext<Self>,
         answer: Lenient<ResolveApproval>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        // The validator has refused unreadable answers. The history may still have an answer that this worker cannot open.
+        if let Some(refusal) = ctx.state(|state| state.refusal_of(&answer)) {
+            match fail_task(ctx, refusal.text()).await {}
+        }
         let Ok(answer) = answer.0 else { return Ok(()) };
         let id = answer.execution_id.clone();
         let taken = ctx.state_mut(|state| state.outside.resolve(answer, Through::Update));
@@ -166,6 +175,9 @@ impl AgentExecution {
         _ctx: &WorkflowContextView,
         answer: &Lenient<ResolveApproval>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if let Some(refusal) = self.refusal_of(answer) {
+            return Err(ApprovalRefusal::Invalid.message(refusal.text()).into());
+        }
         let answer = answer
             .0
             .as_ref()
@@ -180,10 +192,10 @@ impl AgentExecution {
     #[signal(name = "resolve_approval")]
     pub fn resolve_by_signal(
         &mut self,
-        _ctx: &mut SyncWorkflowContext<Self>,
+        ctx: &mut SyncWorkflowContext<Self>,
         answer: Lenient<ResolveApproval>,
     ) {
-        if let Ok(answer) = answer.0 {
+        if let Some(answer) = self.taken(ctx, answer) {
             let _ = self.outside.resolve(answer, Through::Signal);
         }
     }
@@ -192,10 +204,10 @@ impl AgentExecution {
     #[signal]
     pub fn tool_result(
         &mut self,
-        _ctx: &mut SyncWorkflowContext<Self>,
+        ctx: &mut SyncWorkflowContext<Self>,
         stored: Lenient<ToolResultStored>,
     ) {
-        if let Ok(stored) = stored.0 {
+        if let Some(stored) = self.taken(ctx, stored) {
             self.outside.result_stored(stored.execution_id);
         }
     }
@@ -220,7 +232,7 @@ fn invalid(message: String) -> ApplicationFailure {
 /// follows only when the workflow's id comes from the conversation's id.
 fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String> {
     let conversation_id = &input.conversation_id;
-    ConversationName::check_id(conversation_id, tenant_of(input))
+    ConversationName::check_id(conversation_id, input.tenant())
         .map_err(|flaw| format!("{flaw}. The input looks like {EXAMPLE_INPUT}"))?;
     let expected = match &input.delegation {
         Some(call) => ids::sub_agent_workflow_id(conversation_id, &call.execution_id),
@@ -232,14 +244,6 @@ fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String>
     Err(format!(
         "The workflow id of this conversation must be `{expected}`, not `{workflow_id}`."
     ))
-}
-
-/// Returns the input's tenant, or the default tenant when the input has no tenant.
-fn tenant_of(input: &TurnInput) -> &str {
-    let tenant_id = input.tenant_id.as_deref();
-    tenant_id
-        .filter(|id| !id.is_empty())
-        .unwrap_or(DEFAULT_TENANT)
 }
 
 async fn run_turn(
@@ -338,7 +342,7 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
     if ctx.search_attributes().contains_key(&CONVERSATION_ID) {
         return;
     }
-    let tenant = tenant_of(input);
+    let tenant = input.tenant();
     ctx.upsert_search_attributes([
         CONVERSATION_ID.value_set(input.conversation_id.clone()),
         AGENT_NAME.value_set(agent.to_owned()),

@@ -22,7 +22,7 @@ use temporalio_workflow::{
     WorkflowContext,
 };
 
-use crate::AgentExecution;
+use crate::{AgentExecution, refused::readable};
 
 /// After a silence of this length the engine counts a worker as dead. A gateway usually notices the end of the worker's
 /// lease sooner; the time-out helps when no gateway does. Workers send a heartbeat every ten seconds.
@@ -112,9 +112,11 @@ pub(crate) async fn load_turn_again(
     request: LoadTurnRequest,
 ) -> Result<LoadedTurn> {
     let options = store_options("a turn runs already: taking it over");
-    let answer = ctx
-        .execute_activity(AgentActivities::load_turn, request, options)
-        .await;
+    let answer = readable(
+        ctx,
+        ctx.execute_activity(AgentActivities::load_turn, request, options),
+    )
+    .await;
     answer.map_err(|error| store_error(&error))
 }
 
@@ -185,9 +187,11 @@ pub(crate) async fn begin_after_turn<W>(
                 .build(),
         )
         .build();
-    let planned = ctx
-        .execute_activity(AgentActivities::begin_after_turn, input, options)
-        .await;
+    let planned = readable(
+        ctx,
+        ctx.execute_activity(AgentActivities::begin_after_turn, input, options),
+    )
+    .await;
     planned.map_err(|error| call_error(&error))
 }
 
@@ -220,13 +224,17 @@ where
     A::Input: Clone,
     A::Output: TemporalDeserializable,
 {
-    let mut answer = ctx
-        .execute_local_activity(activity(), request.clone(), local_options())
-        .await;
+    let mut answer = readable(
+        ctx,
+        ctx.execute_local_activity(activity(), request.clone(), local_options()),
+    )
+    .await;
     if let Some(reason) = answer.as_ref().err().and_then(reason_for_a_longer_try) {
-        answer = ctx
-            .execute_activity(activity(), request, store_options(reason))
-            .await;
+        answer = readable(
+            ctx,
+            ctx.execute_activity(activity(), request, store_options(reason)),
+        )
+        .await;
     }
     answer.map_err(|error| store_error(&error))
 }
@@ -257,9 +265,11 @@ pub(crate) async fn think(
             )
             .summary(format!("step {}", request.step))
             .build();
-        let result = ctx
-            .execute_activity(AgentActivities::llm_thinking, request.clone(), options)
-            .await;
+        let result = readable(
+            ctx,
+            ctx.execute_activity(AgentActivities::llm_thinking, request.clone(), options),
+        )
+        .await;
         let Err(error) = result else {
             return result.map_err(|error| call_error(&error));
         };
@@ -305,9 +315,11 @@ pub(crate) async fn run_tool<W>(
         )
         .summary(call.tool_name.clone())
         .build();
-    let result = ctx
-        .execute_activity(AgentActivities::tool_execution, request, options)
-        .await;
+    let result = readable(
+        ctx,
+        ctx.execute_activity(AgentActivities::tool_execution, request, options),
+    )
+    .await;
     result.map_err(|error| call_error(&error))
 }
 
@@ -327,9 +339,11 @@ pub(crate) async fn run_inline_tool(
         .cancellation_token(WorkflowCancellationToken::new())
         .summary(call.tool_name.clone())
         .build();
-    let result = ctx
-        .execute_local_activity(AgentActivities::tool_execution, request.clone(), options)
-        .await;
+    let result = readable(
+        ctx,
+        ctx.execute_local_activity(AgentActivities::tool_execution, request.clone(), options),
+    )
+    .await;
     match &result {
         Err(error) if reason_for_a_longer_try(error).is_some() => {
             run_tool(ctx, cancellation, queue, call, request).await

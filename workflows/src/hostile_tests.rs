@@ -97,10 +97,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 
 /// Decodes a payload as the engine's SDK does, by way of its JSON.
 fn decoded<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
-    let lenient: Result<Lenient<T>, _> = serde_json::from_value(value);
-    lenient
-        .unwrap_or_else(|error| panic!("a payload must decode: {error}"))
-        .0
+    Lenient::of_json(value).0
 }
 
 fn take(state: &mut AgentExecution, sent: Sent) {

@@ -12,8 +12,10 @@
 //! - `approval`: the wait for a person's approval
 //! - `step_calls`: pure; how many calls of a step may begin, and which calls only wait
 //! - `after_turn`: the workflow `after-turn`, which runs an agent's hooks after its turn
+//! - `send_message`: the workflow `send-message`, which hands a message to a conversation, for schedules
 //! - `remote`: tools of other workers
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
+//! - `refused`: payloads that a run must not take: dropped signals, refused updates, failed workflow tasks
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
 //! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness. The crate depends on no library for them, and
@@ -30,7 +32,9 @@ mod cut_calls;
 mod hostile_tests;
 mod inbox;
 mod outside;
+mod refused;
 mod remote;
+mod send_message;
 mod state;
 mod step_calls;
 mod step_limit;
@@ -40,4 +44,5 @@ mod turn;
 
 pub use after_turn::AfterTurn;
 pub use calls::TASK_TIMEOUT;
+pub use send_message::SendMessage;
 pub use state::AgentExecution;

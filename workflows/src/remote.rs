@@ -12,7 +12,7 @@ use everturn_proto::{
         PlannedCall, RecordRemoteToolRequest, RemoteTool, RemoteToolInput, RemoteToolResult,
         record_remote_tool_request::End,
     },
-    words::{Effect, remote_failure},
+    words::{Effect, PayloadRefusal, remote_failure},
 };
 use temporalio_common::{
     ActivityDefinition,
@@ -27,6 +27,7 @@ use temporalio_workflow::{
 use crate::{
     AgentExecution,
     calls::{self, CallError},
+    refused::{fail_task, readable},
     tools::Ran,
     turn::Turn,
 };
@@ -55,7 +56,10 @@ impl Turn<'_> {
         let begun = self.ctx.workflow_time();
         let ran = self.call_remote(call, remote, input, may_run_again).await;
         let end = match ran {
-            Ok(result) => checked(encoded(result), remote),
+            Ok(result) => match self.refusal(&result).await {
+                Some(refusal) => End::Failed(format!("The tool ran. {}", refusal.text())),
+                None => checked(encoded(result), remote),
+            },
             // The end of the turn observes this call.
             Err(error) if error.as_cancelled().is_some() && self.cancellation.is_cancelled() => {
                 return Err(CallError::Cancelled);
@@ -121,7 +125,19 @@ impl Turn<'_> {
             )
             .summary(call.tool_name.clone())
             .build();
-        self.ctx.execute_activity(activity, input, options).await
+        let ran = self.ctx.execute_activity(activity, input, options);
+        readable(self.ctx, ran).await
+    }
+
+    /// Returns why the turn must not take a result. Without the key, the function fails the workflow task and never
+    /// returns.
+    async fn refusal(&self, result: &RawValue) -> Option<PayloadRefusal> {
+        let payload = result.payloads.first()?;
+        let refusal = self.ctx.state(|state| state.refusal_of_result(payload))?;
+        if refusal == PayloadRefusal::NoKey {
+            match fail_task(self.ctx, refusal.text()).await {}
+        }
+        Some(refusal)
     }
 }
 

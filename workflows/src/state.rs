@@ -8,7 +8,7 @@ use everturn_proto::{
     ids,
     limits::MAX_MESSAGE_BYTES,
     turn::{Submit, TurnInput, TurnStatus},
-    words::{AgentExecutionStatus, search_attribute},
+    words::{AgentExecutionStatus, PayloadRefusal, search_attribute},
 };
 use temporalio_common::search_attributes::SearchAttributeKey;
 use temporalio_macros::workflow;
@@ -32,6 +32,10 @@ pub struct AgentExecution {
     pub(crate) input: Result<TurnInput, String>,
     /// The message of the run's first turn, until the run takes it.
     first: Option<Message>,
+    /// Why the run must not take its input.
+    pub(crate) refused_input: Option<PayloadRefusal>,
+    /// Number of the run's signals up to now.
+    pub(crate) signals: u32,
     pub(crate) inbox: Inbox,
     pub(crate) outside: Outside,
     pub(crate) step_calls: StepCalls,
@@ -101,6 +105,8 @@ impl AgentExecution {
             inbox: Inbox::new(input.as_ref().is_ok_and(may_have_waiting)),
             input,
             first: None,
+            refused_input: None,
+            signals: 0,
             outside: Outside::default(),
             step_calls: StepCalls::default(),
             current: None,

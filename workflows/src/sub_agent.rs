@@ -21,6 +21,7 @@ use temporalio_workflow::{
 use crate::{
     AgentExecution,
     calls::{CallError, Failure, TASK_TIMEOUT},
+    refused::readable_child,
 };
 
 /// The number of attempts to start a sub-agent while its earlier workflow still runs. An earlier workflow still runs
@@ -45,8 +46,7 @@ pub(crate) async fn run(
             .await;
         match started {
             Ok(child) => {
-                return child
-                    .result()
+                return readable_child(ctx, child.result())
                     .await
                     .map(drop)
                     .map_err(|error| ended_badly(&error, cancellation));

@@ -13,6 +13,7 @@ mod audit;
 mod event_types;
 mod failures;
 mod plans;
+mod refusals;
 mod tools;
 mod turns;
 
@@ -25,6 +26,7 @@ pub use self::{
     event_types::EventType,
     failures::FailureCode,
     plans::PlanStepStatus,
+    refusals::PayloadRefusal,
     tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{
         AgentExecutionStatus, CheckpointType, ConversationStatus, FinishReason, MessageRole,

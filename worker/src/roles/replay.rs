@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use everturn_codec::Codec;
 use everturn_config::Config;
 use everturn_supervisor::shutdown;
-use everturn_workflows::{AfterTurn, AgentExecution};
+use everturn_workflows::{AfterTurn, AgentExecution, SendMessage};
 use futures::StreamExt;
 use temporalio_client::{
     Client, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistory,
@@ -48,8 +48,8 @@ pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<Exit
 /// Returns the query for Temporal. Runs of foreign task queues have separate workers.
 fn query(common: &Common, options: &ReplayOptions) -> String {
     let queue = common.task_queue.replace('\'', "''");
-    let own =
-        format!("WorkflowType IN ('agent-execution', 'after-turn') AND TaskQueue = '{queue}'");
+    let types = "WorkflowType IN ('agent-execution', 'after-turn', 'send-message')";
+    let own = format!("{types} AND TaskQueue = '{queue}'");
     let running = (!options.closed).then(|| "ExecutionStatus = 'Running'".to_owned());
     let more = options.query.as_ref().map(|more| format!("({more})"));
     let conditions: Vec<_> = [Some(own), running, more].into_iter().flatten().collect();
@@ -75,10 +75,12 @@ struct Replay {
 impl Replay {
     /// Returns a replayer. With a codec, the histories are encrypted.
     fn new(codec: Option<Codec>) -> anyhow::Result<Self> {
-        let converter = codec.map(|codec| codec.converter()).unwrap_or_default();
+        let converter = codec.map(|codec| codec.of_worker().converter());
+        let converter = converter.unwrap_or_default();
         let options = WorkflowReplayerOptions::new()
             .register_workflow::<AgentExecution>()?
             .register_workflow::<AfterTurn>()?
+            .register_workflow::<SendMessage>()?
             .workflow_interceptor(telemetry::tells_remote_tools())
             .data_converter(converter)
             .build();

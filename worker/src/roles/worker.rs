@@ -13,7 +13,7 @@ use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::{AuditTrail, Observed, Store};
 use everturn_supervisor::shutdown;
 use everturn_tools::{Tool, ToolRegistry};
-use everturn_workflows::{AfterTurn, AgentExecution};
+use everturn_workflows::{AfterTurn, AgentExecution, SendMessage};
 use temporalio_client::Client;
 use temporalio_common::worker::WorkerDeploymentOptions;
 use temporalio_sdk::{
@@ -179,7 +179,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             Some(Work::Models | Work::Tools) => options,
             Some(Work::Workflows) | None => options
                 .register_workflow::<AgentExecution>()?
-                .register_workflow::<AfterTurn>()?,
+                .register_workflow::<AfterTurn>()?
+                .register_workflow::<SendMessage>()?,
         };
         let options = options
             .register_activities(activities.clone())
@@ -187,6 +188,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .activity_inbound_interceptor(telemetry.activities())
             .activity_inbound_interceptor(for_tenants)
             .workflow_interceptor(telemetry::tells_remote_tools())
+            .workflow_interceptor(telemetry::counts_refused_payloads())
             .max_cached_workflows(limits.max_cached_workflows)
             .tuner(tuner.clone())
             .sticky_queue_schedule_to_start_timeout(STICKY_TIMEOUT)
@@ -238,11 +240,11 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
     })
 }
 
-/// Returns the workers' client, whose codec may be stricter than the gateways' codec, and the interceptor that records
-/// the activities' tenants.
+/// Returns the workers' client, whose codec leaves the decision about refused payloads to the workflows, and the
+/// interceptor that records the activities' tenants.
 fn encrypting(client: Client, codec: &CodecConfig) -> anyhow::Result<(Client, ForTenants)> {
     let for_tenants = ForTenants::new(codec.codec()?.is_some());
-    let client = connections::with_codec(client, codec.strict()?.as_ref());
+    let client = connections::with_codec(client, codec.of_worker()?.as_ref());
     Ok((client, for_tenants))
 }
 

@@ -8,6 +8,7 @@
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
 //! - `measured_turns`: observes the store's calls for turns
+//! - `refused_payloads`: counts the signals and answers that workflows refuse
 //! - `measured_leases`, `measured_model`, `measured_stream`: the workers' ports, with metrics
 //!
 //! Without an address to listen on, no metrics are recorded. Without an endpoint, no traces are made. Then no observer
@@ -23,6 +24,7 @@ mod measured_leases;
 mod measured_model;
 mod measured_stream;
 mod measured_turns;
+mod refused_payloads;
 mod server;
 mod traces;
 
@@ -53,7 +55,10 @@ use self::{
 };
 use crate::{cli::TelemetryOptions, version::version};
 
-pub use self::traces::{TracedActivities, tells_remote_tools};
+pub use self::{
+    refused_payloads::counts_refused_payloads,
+    traces::{TracedActivities, tells_remote_tools},
+};
 
 pub use self::health::NotReady;
 

@@ -61,6 +61,7 @@ mod repeats;
 mod replay;
 mod retry;
 mod same_ids;
+mod schedules;
 mod skills;
 mod step_summary;
 mod subagents;

@@ -8,14 +8,14 @@ use super::{KEYS, TABLE, key, key_ids, start};
 use crate::embedded::approvals::{APPROVED_TURN, ASKING, answer, one_call, pending};
 
 /// Begins a turn that waits for an approval.
-async fn waiting(stack: &Stack) -> String {
+pub(super) async fn waiting(stack: &Stack) -> String {
     let (conversation, _) = stack.ask("do it").await;
     pending(stack, &conversation, 1).await;
     conversation
 }
 
 /// Answers the approval, and waits for the end of the turn.
-async fn approved(stack: &Stack, conversation: &str) {
+pub(super) async fn approved(stack: &Stack, conversation: &str) {
     let call = pending(stack, conversation, 1).await.remove(0);
     let (status, body) = answer(stack, conversation, &call, json!({"decision": "approve"})).await;
     assert_eq!(status, 200, "{body}");
@@ -23,7 +23,7 @@ async fn approved(stack: &Stack, conversation: &str) {
     assert_eq!(types(&events), APPROVED_TURN);
 }
 
-async fn asking() -> Stack {
+pub(super) async fn asking() -> Stack {
     Stack::with_agent(Model::start(one_call).await, ASKING).await
 }
 

@@ -3,6 +3,7 @@
 
 mod deletion;
 mod keys;
+mod refused;
 
 use everturn_tests::stack::{Process, Stack};
 
