@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -31,6 +31,8 @@ struct Engine {
     polls: Mutex<u32>,
     restarted: Mutex<Vec<String>>,
     is_down: Mutex<bool>,
+    /// The conversation about which the engine never answers.
+    stuck: Mutex<Option<String>>,
 }
 
 impl Engine {
@@ -50,6 +52,10 @@ impl ActivityRestarter for Engine {
         self.asked.lock().unwrap().push(conversation.clone());
         if *self.is_down.lock().unwrap() {
             return Err(TurnError("away".into()));
+        }
+        let is_stuck = self.stuck.lock().unwrap().as_ref() == Some(conversation);
+        if is_stuck {
+            std::future::pending::<()>().await;
         }
         let holds = |worker: &WorkerId| conversation.starts_with(worker.as_str());
         let mut restarted = self.restarted.lock().unwrap();
@@ -122,6 +128,16 @@ impl World {
         (lease, conversation)
     }
 
+    /// Makes another worker, which lives as long as the guard and has nothing to do.
+    fn idle_worker(&self) -> DropGuard {
+        let worker = WorkerId::random();
+        self.renew(&WorkerLease {
+            identity: worker.identity("2@host"),
+            worker,
+            duration: LEASE,
+        })
+    }
+
     /// Renews a lease for as long as the guard lives.
     fn renew(&self, lease: &WorkerLease) -> DropGuard {
         let (store, lease, stop) = (self.store.clone(), lease.clone(), CancellationToken::new());
@@ -182,6 +198,7 @@ async fn what_a_worker_that_has_ended_was_given_begins_again() {
 #[tokio::test]
 async fn a_worker_that_renews_is_never_dead() {
     let world = World::new().await;
+    let _other = world.idle_worker();
     let (lives, _) = world.worker().await;
     let renewing = world.renew(&lives);
     let (counts, _guard) = world.gateway();
@@ -195,11 +212,13 @@ async fn a_worker_that_renews_is_never_dead() {
 #[tokio::test]
 async fn an_engine_that_is_away_is_asked_again() {
     let world = World::new().await;
+    let _other = world.idle_worker();
     let (dead, lost) = world.worker().await;
     *world.engine.is_down.lock().unwrap() = true;
     let (counts, _guard) = world.gateway();
     until(async || world.engine.asked().len() >= 2).await;
-    assert_eq!(world.store.leases().await.unwrap().len(), 1);
+    let leases = world.store.leases().await.unwrap();
+    assert!(leases.iter().any(|lease| lease.worker == dead.worker));
     *world.engine.is_down.lock().unwrap() = false;
     world.removed(&dead).await;
     assert_eq!((counts.workers(), counts.activities()), (1, 1));
@@ -211,13 +230,59 @@ async fn an_engine_that_is_away_is_asked_again() {
 async fn what_a_worker_that_stands_still_is_given_again_begins_again() {
     const POLLS: u32 = 5;
     let world = World::new().await;
-    let (_still, lost) = world.worker().await;
+    let _other = world.idle_worker();
+    let (still, lost) = world.worker().await;
     *world.engine.polls.lock().unwrap() = POLLS;
     let (counts, _guard) = world.gateway();
     until(async || world.engine.restarted.lock().unwrap().contains(&lost)).await;
-    let looks = counts.looks();
     assert_eq!(world.engine.asked().len(), 1 + POLLS as usize);
-    assert!(looks <= 4, "within one look, and not in the {looks}th");
+    let leases = world.store.leases().await.unwrap();
+    let taken = leases.iter().find(|lease| lease.worker == still.worker);
+    assert_eq!(taken.unwrap().takes, 1, "not in a later take of the lease");
+    assert_eq!(counts.workers(), 1);
+}
+
+/// A gateway asks the engine about each turn of a worker that has stopped. Meanwhile another worker dies.
+#[tokio::test]
+async fn long_restarts_do_not_hide_the_next_dead_worker() {
+    let world = World::new().await;
+    let _other = world.idle_worker();
+    let (ended, given) = world.worker().await;
+    world.store.end_lease(&ended.worker).await.unwrap();
+    *world.engine.stuck.lock().unwrap() = Some(given.clone());
+    let (counts, guard) = world.gateway();
+    until(async || world.engine.asked() == [given.clone()]).await;
+    let (_dead, lost) = world.worker().await;
+    until(async || world.engine.restarted.lock().unwrap().contains(&lost)).await;
+    assert_eq!(counts.workers(), 1);
+    // The gateway still holds the lease of the first worker, which no other gateway may take.
+    let looks = counts.looks();
+    until(async || counts.looks() >= looks + 5).await;
+    let takes = async || {
+        let leases = world.store.leases().await.unwrap();
+        let lease = leases.iter().find(|lease| lease.worker == ended.worker);
+        lease.unwrap().takes
+    };
+    assert_eq!(takes().await, 1);
+    // A gateway that stops leaves the lease to another gateway.
+    drop(guard);
+    let (_counts, _guard) = world.gateway();
+    until(async || takes().await == 2).await;
+}
+
+/// No other worker shows whether workers can renew their leases.
+#[tokio::test]
+async fn the_only_worker_is_found_dead_in_the_documented_time() {
+    let world = World::new().await;
+    let (dead, lost) = world.worker().await;
+    let died = Instant::now();
+    let (counts, _guard) = world.gateway();
+    until(async || world.engine.restarted.lock().unwrap().contains(&lost)).await;
+    let found = died.elapsed();
+    assert!(found > 4 * LEASE, "{found:?}");
+    assert!(found < Duration::from_secs(10), "{found:?}");
+    world.removed(&dead).await;
+    assert_eq!(counts.workers(), 1);
 }
 
 /// A gateway that has just started, or that could not see the leases for a while, has to see for itself that a worker

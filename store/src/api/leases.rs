@@ -10,7 +10,8 @@ use super::Result;
 #[async_trait]
 pub trait WorkerLeases: Send + Sync {
     /// Renews the lease, or creates a missing lease. A worker renews its lease several times per lease duration,
-    /// therefore the call gives up after half of the duration.
+    /// therefore the call gives up after half of the duration. The call never waits for a connection behind the other
+    /// calls of the process.
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()>;
 
     /// Ends the lease of a worker that has stopped in an orderly way. The lease stays visible until a gateway has
@@ -22,10 +23,18 @@ pub trait WorkerLeases: Send + Sync {
 ///
 /// No clock decides. A gateway reads the leases again and again. A lease has expired if its `renewals` do not change
 /// for the lease's duration. A lease that its worker has ended has expired at once.
+///
+/// Every call about leases uses the connection of [`WorkerLeases::renew_lease`], and gives up within 1.5 s. A gateway
+/// therefore meets the database as a worker does: when the calls of a gateway are slow, renewals may be late, too.
 #[async_trait]
 pub trait LostWorkers: Send + Sync {
     /// Returns the leases of every worker, the first ten thousand by id.
     async fn leases(&self) -> Result<Vec<SeenLease>>;
+
+    /// Raises the renewals of a lease with the same write as a renewal of its worker. Returns `None` if the worker has
+    /// renewed the lease meanwhile, or if another gateway was faster. A quick answer shows that the worker could have
+    /// renewed the lease. The call also keeps a taken lease from other gateways for another duration.
+    async fn hold_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>>;
 
     /// Takes an expired lease. Only one gateway can take the lease, and handles the worker's agent executions. Returns
     /// `None` if the worker has renewed the lease meanwhile, or if another gateway was faster. Taking counts as a

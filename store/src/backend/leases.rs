@@ -9,7 +9,8 @@ use super::{
     Database,
     statement::Statement as _,
     statements::leases::{
-        BeginLease, EndLease, Leases, RemoveLease, RenewLease, RunningExecutions, TakeLease,
+        BeginLease, EndLease, HoldLease, Leases, RemoveLease, RenewLease, RunningExecutions,
+        TakeLease,
     },
 };
 use crate::api::{
@@ -21,14 +22,20 @@ use crate::columns::narrow;
 /// leases are gone.
 const MAX_LEASES: i64 = 10_000;
 
+/// How long a call of a gateway about leases may take. After a slower answer, the gateway trusts none of its earlier looks
+/// anyway. The time is shorter than the default lease, so that a gateway soon leaves a dead connection.
+const ANSWERED_WITHIN: Duration = Duration::from_millis(1500);
+
+/// A row of [`Leases`]: id, identity, duration, renewals, takes, whether the worker has ended the lease.
+type LeaseRow = (String, String, i64, i64, i64, bool);
+
 #[async_trait]
 impl WorkerLeases for Database {
     async fn renew_lease(&self, lease: &WorkerLease) -> Result<()> {
         let worker_id = lease.worker.as_str();
         let lease_ms = i64::try_from(lease.duration.as_millis()).unwrap_or(i64::MAX);
         // A try that hangs leaves time for a second try.
-        self.within(lease.duration / 2, async {
-            let mut connection = self.sign_of_life().await?;
+        self.sign_of_life(lease.duration / 2, async |connection| {
             let renew = RenewLease {
                 worker_id,
                 lease_ms,
@@ -49,11 +56,11 @@ impl WorkerLeases for Database {
     }
 
     async fn end_lease(&self, worker: &WorkerId) -> Result<()> {
-        self.in_time(async {
+        self.sign_of_life(ANSWERED_WITHIN, async |connection| {
             let end = EndLease {
                 worker_id: worker.as_str(),
             };
-            end.query()?.execute(&mut *self.single().await?).await?;
+            end.query()?.execute(&mut *connection).await?;
             Ok(())
         })
         .await
@@ -63,13 +70,14 @@ impl WorkerLeases for Database {
 #[async_trait]
 impl LostWorkers for Database {
     async fn leases(&self) -> Result<Vec<SeenLease>> {
-        let query = Leases {
-            row_limit: MAX_LEASES,
-        }
-        .query_as()?;
-        let rows: Vec<(String, String, i64, i64, i64, bool)> =
-            self.read(query.fetch_all(self.reader())).await?;
-        let lease = |(id, identity, lease_ms, renewals, takes, is_ended)| {
+        let rows = self.sign_of_life(ANSWERED_WITHIN, async |connection| {
+            let leases = Leases {
+                row_limit: MAX_LEASES,
+            };
+            let rows: Vec<LeaseRow> = leases.query_as()?.fetch_all(&mut *connection).await?;
+            Ok(rows)
+        });
+        let lease = |(id, identity, lease_ms, renewals, takes, is_ended): LeaseRow| {
             Ok(SeenLease {
                 worker: WorkerId::from(id),
                 identity,
@@ -79,19 +87,34 @@ impl LostWorkers for Database {
                 is_ended,
             })
         };
-        rows.into_iter().map(lease).collect()
+        rows.await?.into_iter().map(lease).collect()
+    }
+
+    async fn hold_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>> {
+        let renewals = self.sign_of_life(ANSWERED_WITHIN, async |connection| {
+            let hold = HoldLease {
+                worker_id: seen.worker.as_str(),
+                seen_renewals: seen.renewals,
+            };
+            let mut held: Vec<i64> = hold.query_scalar()?.fetch_all(&mut *connection).await?;
+            Ok(held.pop())
+        });
+        Ok(renewals.await?.map(|renewals| SeenLease {
+            renewals,
+            ..seen.clone()
+        }))
     }
 
     async fn take_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>> {
-        let take = TakeLease {
-            worker_id: seen.worker.as_str(),
-            seen_renewals: seen.renewals,
-        };
-        let query = take.query_as()?;
-        let mut taken: Vec<(i64, i64)> = self
-            .in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) })
-            .await?;
-        let Some((renewals, takes)) = taken.pop() else {
+        let taken = self.sign_of_life(ANSWERED_WITHIN, async |connection| {
+            let take = TakeLease {
+                worker_id: seen.worker.as_str(),
+                seen_renewals: seen.renewals,
+            };
+            let mut taken: Vec<(i64, i64)> = take.query_as()?.fetch_all(&mut *connection).await?;
+            Ok(taken.pop())
+        });
+        let Some((renewals, takes)) = taken.await? else {
             return Ok(None);
         };
         Ok(Some(SeenLease {
@@ -102,12 +125,12 @@ impl LostWorkers for Database {
     }
 
     async fn remove_lease(&self, taken: &SeenLease) -> Result<()> {
-        self.in_time(async {
+        self.sign_of_life(ANSWERED_WITHIN, async |connection| {
             let remove = RemoveLease {
                 worker_id: taken.worker.as_str(),
                 taken_renewals: taken.renewals,
             };
-            remove.query()?.execute(&mut *self.single().await?).await?;
+            remove.query()?.execute(&mut *connection).await?;
             Ok(())
         })
         .await

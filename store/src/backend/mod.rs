@@ -56,7 +56,8 @@
 //! A call that waits for a row occupies its connection. To keep the calls of one conversation from occupying every
 //! connection of a process, a call first takes a share of the pool and waits for the share in memory
 //! (`postgres/shares.rs`). Calls under rules 1, 7 and 8 share one connection per conversation. Calls under rules 2 and
-//! 5 share the rest of half the pool. A read waits for no row and needs no share. SQLite needs no shares, because the
+//! 5 share the rest of half the pool. A read waits for no row and needs no share. Leases have a connection of their own
+//! in both databases (`sign_of_life`), because a sign of life must not wait behind the work. SQLite needs no shares, because the
 //! owner of its one writing connection waits for no conversation.
 //!
 //! # What a call costs
@@ -103,7 +104,7 @@
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |
 //! | `past_calls`, `failed_tries` | 1 · `past_call`: 2 |
 //! | `renew_lease` | 1; the first one: 2 |
-//! | `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_agent_executions` | 1 |
+//! | `end_lease`, `leases`, `hold_lease`, `take_lease`, `remove_lease`, `running_agent_executions` | 1 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `used_definitions`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |

@@ -1,6 +1,7 @@
 //! PostgreSQL 15 or newer: many workers and gateways, with a small pool of connections per process.
 //!
 //! - `options.rs`: connecting, with limits and time-outs
+//! - `lease_connection.rs`: the connection for the leases of workers, beside the pool
 //! - `shares.rs`: how many connections the calls of one conversation may occupy
 //! - `server.rs`: the required settings of the server and of a pooler
 //! - `schema.rs`: migrating the tables; refusing tables of an incompatible version
@@ -13,6 +14,7 @@ pub(crate) mod as_read;
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
 mod dialect;
+mod lease_connection;
 mod options;
 mod parts;
 mod schema;
@@ -56,6 +58,7 @@ use crate::{
     error::StoreError,
 };
 use as_read::known::KnownTurns;
+use lease_connection::LeaseConnection;
 use shares::Shares;
 
 /// How many connections the calls that lock one conversation may occupy. A single connection is enough, because the
@@ -78,6 +81,8 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_mins(10);
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     pool: PgPool,
+    /// The connection for the leases of workers.
+    leases: LeaseConnection,
     call_timeout: Duration,
     /// True when a call has timed out since a connection last answered.
     has_stalled: Arc<AtomicBool>,
@@ -93,6 +98,7 @@ pub struct PostgresStore {
 }
 
 impl ConnectionUsage for PostgresStore {
+    /// Counts the connections of the pool, without the connection for leases.
     fn connections(&self) -> Connections {
         Connections::of(&self.pool)
     }
@@ -104,6 +110,7 @@ impl PostgresStore {
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
         let has_stalled = Arc::new(AtomicBool::new(false));
         let pool = options.pool(url, has_stalled.clone())?;
+        let leases = LeaseConnection::new(&options, url)?;
         let half = usize::try_from(options.max_connections / 2).unwrap_or(LOCKING_CONNECTIONS);
         let claiming = half.saturating_sub(LOCKING_CONNECTIONS).max(1);
         // The longest time that a call might wait for a connection and then for the row, if other calls had the
@@ -111,6 +118,7 @@ impl PostgresStore {
         let wait = options.acquire_timeout + options.statement_timeout;
         let store = Self {
             pool,
+            leases,
             call_timeout: options.call_timeout,
             has_stalled,
             locking: Shares::new(LOCKING_CONNECTIONS, wait),
@@ -139,6 +147,7 @@ impl PostgresStore {
 
     /// Waits for running statements and closes the connections. Later calls give `Unavailable`.
     pub async fn close(&self) {
+        self.leases.close().await;
         self.pool.close().await;
     }
 
@@ -153,9 +162,13 @@ impl PostgresStore {
         &self.pool
     }
 
-    /// Returns a connection for a sign of life.
-    async fn sign_of_life(&self) -> Result<PoolConnection<Postgres>> {
-        self.single().await
+    /// Runs a call about leases, without a wait for the calls of the pool. Gives up after `timeout`.
+    async fn sign_of_life<T>(
+        &self,
+        timeout: Duration,
+        call: impl AsyncFnOnce(&mut PgConnection) -> Result<T>,
+    ) -> Result<T> {
+        self.leases.call(timeout, call).await
     }
 
     /// Returns a connection on which every statement is a transaction of its own.

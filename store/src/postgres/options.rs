@@ -25,7 +25,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Connections are renewed after this time, so that they move to the server preferred by a fail-over or a load
 /// balancer. The age is checked before a connection's use, because no background task may look after the connections
 /// (docs/libraries.md, sqlx: the task that looks after a pool may never end).
-const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
+pub(super) const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// Prepared statements per connection: some 40 texts, and batches with 1 to 8 events in some kinds.
 const PREPARED_STATEMENTS: usize = 150;
 
@@ -52,8 +52,9 @@ struct InRecovery;
 /// How to connect. The URL decides about TLS (`sslmode`, `sslrootcert`, …).
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// The most connections of the process. Calls take milliseconds, so a few connections serve hundreds of turns a
-    /// second. PostgreSQL's own default is 100 for every client together. Default 10.
+    /// The most connections of the pool. A worker or a gateway has one connection more, for leases. Calls take
+    /// milliseconds, so a few connections serve hundreds of turns a second. PostgreSQL's own default is 100 for every client
+    /// together. Default 10.
     pub max_connections: u32,
     /// How long to wait for a free or a new connection. Default 5 s: a save is retried locally for that long.
     pub acquire_timeout: Duration,
@@ -125,15 +126,21 @@ impl PostgresOptions {
         })
     }
 
+    /// Returns the options of a connection for calls of the store.
+    pub(super) fn connect(&self, url: &str) -> Result<PgConnectOptions> {
+        let connect = connect_options(url)?;
+        Ok(connect
+            .application_name(&self.application_name)
+            .statement_cache_capacity(PREPARED_STATEMENTS))
+    }
+
     /// Returns the pool, which connects on first use. Certificate files from the URL are read again for every
     /// connection.
     ///
     /// `has_stalled` is set when a call timed out. Returned connections are then pinged, because a connection on a dead
     /// network would otherwise stay in the pool for the quarter of an hour that TCP takes to give up.
     pub(super) fn pool(&self, url: &str, has_stalled: Arc<AtomicBool>) -> Result<PgPool> {
-        let connect = connect_options(url)?
-            .application_name(&self.application_name)
-            .statement_cache_capacity(PREPARED_STATEMENTS);
+        let connect = self.connect(url)?;
         let settings = self.settings();
         let pool = PgPoolOptions::new()
             .max_connections(self.max_connections.max(1))
@@ -174,7 +181,7 @@ impl PostgresOptions {
 
     /// Returns the statements that set the time-outs of a new connection. The time-outs are not connection parameters,
     /// because PgBouncer refuses unknown parameters.
-    fn settings(&self) -> String {
+    pub(super) fn settings(&self) -> String {
         format!(
             "SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
              {NO_BITMAP_SCANS}; {PLANNED_ONCE}",
@@ -184,9 +191,9 @@ impl PostgresOptions {
     }
 }
 
-/// Sets the time-outs of a new connection, and waits while the server is in recovery. The pool stops the wait after
-/// `acquire_timeout`.
-async fn set_up(connection: &mut PgConnection, settings: &str) -> sqlx::Result<()> {
+/// Sets the time-outs of a new connection, and waits while the server is in recovery. The caller limits the wait: the pool
+/// to `acquire_timeout`.
+pub(super) async fn set_up(connection: &mut PgConnection, settings: &str) -> sqlx::Result<()> {
     // One round trip.
     let texts = format!("{settings}; {}", IsInRecovery::TEXT);
     let mut is_in_recovery = is_true(connection, &texts).await?;

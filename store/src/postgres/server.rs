@@ -16,6 +16,10 @@ use crate::{api::Result, error::StoreError};
 /// connections equal answers by chance, but hardly three times.
 const LOOKS: usize = 3;
 
+/// The connections of a process beside its pool: the connection for leases. A process without leases never opens the
+/// connection, and connects twice at its start anyway.
+const BESIDE_POOL: i64 = 1;
+
 /// How long a call uses a connection on a slow network: ten round trips of 10 ms.
 const SLOW_CALL: Duration = Duration::from_millis(100);
 
@@ -66,11 +70,12 @@ pub(super) async fn check_pool(
     let size = options.max_connections;
     let found: Connections = SelectConnections.query_as()?.fetch_one(connection).await?;
     let Connections { allowed, free } = found;
-    if i64::from(size) > allowed {
+    let most = allowed - BESIDE_POOL;
+    if i64::from(size) > most {
         return Err(StoreError::Conflict(format!(
-            "the pool may open {size} connections, but PostgreSQL allows this role {allowed} at once; set \
-             `max_connections` of [postgres] in everturn.toml to {allowed} or less, or raise PostgreSQL's limit \
-             (`max_connections`, or CONNECTION LIMIT of the role or the database)"
+            "the pool may open {size} connections, and leases of workers need one more, but PostgreSQL allows this role \
+             {allowed} at once; set `max_connections` of [postgres] in everturn.toml to {most} or less, or raise \
+             PostgreSQL's limit (`max_connections`, or CONNECTION LIMIT of the role or the database)"
         )));
     }
     for warning in options.warnings(free) {
@@ -83,11 +88,11 @@ impl PostgresOptions {
     /// Returns warnings about the size of the pool, when the server has `free` connections left.
     fn warnings(&self, free: i64) -> Vec<String> {
         let (size, mut warnings) = (self.max_connections, Vec::new());
-        if i64::from(size) > free {
+        if i64::from(size) + BESIDE_POOL > free {
             warnings.push(format!(
-                "the pool may open {size} connections, but PostgreSQL has only {free} left now; when it has none left, \
-                 calls fail and are tried again. Lower `max_connections` of [postgres] in everturn.toml, or raise \
-                 `max_connections` of PostgreSQL"
+                "the pool may open {size} connections, and leases of workers need one more, but PostgreSQL has only \
+                 {free} left now; when it has none left, calls fail and are tried again. Lower `max_connections` of \
+                 [postgres] in everturn.toml, or raise `max_connections` of PostgreSQL"
             ));
         }
         if let Some((calls, needed)) = self.too_few() {
@@ -126,7 +131,7 @@ mod tests {
         assert_eq!(options(Some(400), 7, 5).too_few(), Some((400, 8)));
         assert_eq!(options(Some(400), 10, 1).too_few(), Some((400, 40)));
         assert_eq!(options(None, 1, 1).too_few(), None);
-        assert!(options(Some(400), 10, 5).warnings(10).is_empty());
+        assert!(options(Some(400), 10, 5).warnings(11).is_empty());
         assert_eq!(options(Some(400), 7, 5).warnings(6).len(), 2);
     }
 }

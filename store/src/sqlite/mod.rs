@@ -137,9 +137,16 @@ impl SqliteStore {
         &self.read
     }
 
-    /// Returns a connection for a sign of life.
-    async fn sign_of_life(&self) -> Result<PoolConnection<Sqlite>> {
-        Ok(self.signs.acquire().await?)
+    /// Runs a call about leases, without a wait for the writers of the process. Gives up after `timeout`.
+    async fn sign_of_life<T>(
+        &self,
+        timeout: Duration,
+        call: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T>,
+    ) -> Result<T> {
+        self.within(timeout, async {
+            call(&mut *self.signs.acquire().await?).await
+        })
+        .await
     }
 
     /// Returns a connection without a transaction: every statement commits alone.

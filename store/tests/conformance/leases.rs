@@ -120,6 +120,26 @@ pub async fn a_worker_that_renews_is_not_removed(backend: &impl Backend) {
     assert!(seen(&store, &lease).await.is_some());
 }
 
+pub async fn a_lease_that_is_held_is_not_taken(backend: &impl Backend) {
+    let gateways = [backend.open().await, backend.open().await];
+    let lease = lease("silent");
+    gateways[0].renew_lease(&lease).await.unwrap();
+    let over = seen(&gateways[0], &lease).await.unwrap();
+    let held = gateways[0].hold_lease(&over).await.unwrap().unwrap();
+    assert!(held.renewals > over.renewals);
+    assert_eq!(seen(&gateways[1], &lease).await, Some(held.clone()));
+    assert_eq!(gateways[1].hold_lease(&over).await.unwrap(), None);
+    assert_eq!(gateways[1].take_lease(&over).await.unwrap(), None);
+    let taken = gateways[0].take_lease(&held).await.unwrap().unwrap();
+    // Work that lasts does not count as another take.
+    let again = gateways[0].hold_lease(&taken).await.unwrap().unwrap();
+    assert_eq!((taken.takes, again.takes), (1, 1));
+    assert_eq!(seen(&gateways[1], &lease).await, Some(again.clone()));
+    gateways[0].renew_lease(&lease).await.unwrap();
+    assert_eq!(gateways[0].hold_lease(&again).await.unwrap(), None);
+    assert_eq!(seen(&gateways[1], &lease).await.unwrap().takes, 0);
+}
+
 async fn claim_step<S: TurnStore>(turn: &Turn<S>, step: u32, worker: &WorkerId) {
     let key = turn.step(step);
     let claim = turn.store.claim_step(&key, Some(worker)).await.unwrap();

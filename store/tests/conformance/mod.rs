@@ -167,6 +167,7 @@ macro_rules! conformance_suite {
             leases::a_lease_that_was_ended_is_there_until_a_gateway_removes_it,
             leases::one_gateway_takes_a_lease_that_is_over,
             leases::a_worker_that_renews_is_not_removed,
+            leases::a_lease_that_is_held_is_not_taken,
             leases::what_a_worker_held_comes_first,
             leases::a_sub_agent_is_named_by_its_call,
             hooks::a_step_of_hooks_is_no_call_of_a_model,

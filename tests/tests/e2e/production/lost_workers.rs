@@ -1,7 +1,10 @@
 //! Workers that are killed, stand still, or stop: what they had been given begins again at others, because a gateway sees
 //! that their leases are over, and not because a heartbeat is late.
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use everturn_proto::words::FailureCode;
 use everturn_store::SeenLease;
@@ -13,6 +16,7 @@ use everturn_tests::{
 };
 use futures::future::join_all;
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
 use temporalio_client::Client;
 use temporalio_common::protos::temporal::api::{
     taskqueue::v1::TaskQueue, workflowservice::v1::PollActivityTaskQueueRequest,
@@ -305,4 +309,72 @@ async fn a_database_that_stands_still_kills_nobody() {
     assert_eq!(types(&events), "user_message assistant_message complete");
     assert_eq!(stack.model.requests().len(), 1);
     assert_eq!(failures(&stack, &conversation).await, []);
+}
+
+/// Waits until so many calls of all processes wait for a lock. Only a new transaction sees new sessions.
+async fn calls_wait(database: &str, count: i64) {
+    let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND application_name = 'everturn' AND wait_event_type = 'Lock'";
+    wait::until(&format!("{count} calls wait for a lock"), || async {
+        let mut connection = PgConnection::connect(database).await.unwrap();
+        let found = sqlx::query_scalar(waiting).fetch_one(&mut connection);
+        let found: i64 = found.await.unwrap();
+        (found >= count).then_some(())
+    })
+    .await;
+}
+
+/// Calls that wait for a table occupy the connections of the workers, but renewals have connections of their own.
+#[tokio::test]
+async fn a_locked_table_kills_nobody() {
+    const LOCKED: Duration = Duration::from_secs(10);
+    const SHORT: usize = 40;
+    const LONG: usize = 2;
+    // Two pools of ten connections are nearly full, or full together with some calls of the gateways.
+    const WAITING: i64 = 15;
+    let model = Model::start(|request: &Request| match request.last("user").as_str() {
+        "long" => {
+            let words = (0..100).map(|number| format!("word{number} ")).collect();
+            Reply::spread(words, LOCKED * 3 / 2)
+        }
+        _ => Reply::text("Here.").held(),
+    });
+    let stack = Stack::new(model.await).await;
+    let (_worker, _gateway) = stack.start().await;
+    leases_are(&stack, workers(&stack)).await;
+    let store = stack.store().await.lost_workers;
+    let database = stack.backends().database().unwrap();
+    let mut holder = PgConnection::connect(database).await.unwrap();
+    let short = join_all((0..SHORT).map(|_| stack.ask("short"))).await;
+    stack.asked(SHORT).await;
+    let long = join_all((0..LONG).map(|_| stack.ask("long"))).await;
+    stack.asked(SHORT + LONG).await;
+    let before = store.leases().await.unwrap();
+
+    let lock = "BEGIN; LOCK TABLE conversations IN ACCESS EXCLUSIVE MODE";
+    sqlx::raw_sql(lock).execute(&mut holder).await.unwrap();
+    let locked = Instant::now();
+    stack.model.release();
+    calls_wait(database, WAITING).await;
+    // The sleep is a pause, and waits for nothing.
+    tokio::time::sleep(LOCKED.saturating_sub(locked.elapsed())).await;
+    let after = store.leases().await.unwrap();
+    let rollback = sqlx::raw_sql("ROLLBACK").execute(&mut holder);
+    rollback.await.unwrap();
+
+    assert_eq!(before.len(), after.len());
+    for (then, now) in before.iter().zip(&after) {
+        assert_eq!(then.worker, now.worker);
+        // Four renewals in each of five times of a lease, less some that a busy machine delays.
+        assert!(now.renewals >= then.renewals + 10, "{then:?} {now:?}");
+        assert_eq!(now.takes, 0);
+    }
+    for (conversation, _) in short.iter().chain(&long) {
+        let events = stack.ended(conversation, 1).await;
+        assert_eq!(types(&events), "user_message assistant_message complete");
+        let failures = failures(&stack, conversation).await;
+        assert!(!failures.contains(&FailureCode::WorkerLost), "{failures:?}");
+    }
+    assert_eq!(stack.model.requests().len(), SHORT + LONG);
+    nobody_was_dead(&stack);
 }
