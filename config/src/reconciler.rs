@@ -20,6 +20,10 @@ pub(super) struct ReconcilerTable {
     grace: Option<Written<Wait>>,
     again: Option<Written<Wait>>,
     calls_per_second: Option<Written<Number<1, 10_000, NonZeroU32>>>,
+    list_size: Option<Written<Number<1, 1_000, NonZeroU32>>>,
+    lists_per_second: Option<Written<Number<1, 1_000, NonZeroU32>>>,
+    stuck_attempts: Option<Written<Number<2, 1_000, NonZeroU32>>>,
+    stuck_after: Option<Written<Wait>>,
     lost_turns: Option<Written<OneOf<LostTurns>>>,
 }
 
@@ -36,6 +40,10 @@ impl ReconcilerTable {
             grace: check.value_or(&self.grace, default.grace),
             again: check.value_or(&self.again, default.again),
             calls_per_second: check.value_or(&self.calls_per_second, default.calls_per_second),
+            list_size: check.value_or(&self.list_size, default.list_size),
+            lists_per_second: check.value_or(&self.lists_per_second, default.lists_per_second),
+            stuck_attempts: check.value_or(&self.stuck_attempts, default.stuck_attempts),
+            stuck_after: check.value_or(&self.stuck_after, default.stuck_after),
             lost_turns: check.value_or(&self.lost_turns, default.lost_turns),
         }
     }

@@ -1,7 +1,7 @@
 //! Gateways: the product's own router above the product's store, with the model as the engine. A call to the engine may
 //! be lost before or after its effect.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use async_trait::async_trait;
 use axum::{
@@ -11,7 +11,7 @@ use axum::{
 };
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, router,
-    turns::{ApprovalOutcome, StartMessages, StartOutcome, TurnError},
+    turns::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError},
 };
 use everturn_proto::{
     ids,
@@ -179,10 +179,19 @@ impl TurnStarter for ModelTurns {
         Ok(())
     }
 
-    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
+    async fn workflow(&self, conversation_id: &str) -> Result<Option<RunningWorkflow>, TurnError> {
         let id = ids::workflow_id(conversation_id);
         self.call("describes the workflow", |engine| {
-            engine.running(&id).is_some()
+            let running = engine.running(&id);
+            running.map(|_| RunningWorkflow { task_attempt: 1 })
+        })
+        .await
+    }
+
+    async fn running(&self, conversation_ids: &[String]) -> Result<HashSet<String>, TurnError> {
+        self.call("lists the workflows", |engine| {
+            let is_running = |id: &&String| engine.running(&ids::workflow_id(id)).is_some();
+            conversation_ids.iter().filter(is_running).cloned().collect()
         })
         .await
     }

@@ -9,6 +9,7 @@ pub struct ReconcilerCounts {
     signalled: AtomicU64,
     started: AtomicU64,
     failed: AtomicU64,
+    stuck: AtomicU64,
 }
 
 /// The counters at one moment.
@@ -22,6 +23,8 @@ pub struct ReconcilerNumbers {
     pub started: u64,
     /// Turns ended with an error.
     pub failed: u64,
+    /// Stuck workflows. Every look counts a stuck workflow anew.
+    pub stuck: u64,
 }
 
 impl ReconcilerCounts {
@@ -33,11 +36,13 @@ impl ReconcilerCounts {
             signalled: read(&self.signalled),
             started: read(&self.started),
             failed: read(&self.failed),
+            stuck: read(&self.stuck),
         }
     }
 
-    pub(super) fn checked(&self) {
-        self.checked.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn checked(&self, conversations: usize) {
+        self.checked
+            .fetch_add(conversations as u64, Ordering::Relaxed);
     }
 
     pub(super) fn signalled(&self) {
@@ -50,5 +55,9 @@ impl ReconcilerCounts {
 
     pub(super) fn failed(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stuck(&self) {
+        self.stuck.fetch_add(1, Ordering::Relaxed);
     }
 }

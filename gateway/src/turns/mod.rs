@@ -3,10 +3,12 @@
 //! - `port`: the gateway's calls to the engine
 //! - `temporal`: implements the port with Temporal
 //! - `activities`: restarts the activities of dead workers
+//! - `lists`: asks which conversations have a running workflow
 //! - `runs`: deletes the workflow runs of a removed conversation
 //! - `search_attributes`: registers the search attributes of turns, before the first turn
 
 mod activities;
+mod lists;
 mod port;
 mod runs;
 mod search_attributes;
@@ -14,7 +16,9 @@ mod temporal;
 
 pub use self::{
     activities::ActivityRestarter,
-    port::{ApprovalOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter},
+    port::{
+        ApprovalOutcome, OnBusy, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter,
+    },
     search_attributes::{RegisterError, register_search_attributes},
     temporal::{TemporalTurns, TemporalTurnsOptions},
 };

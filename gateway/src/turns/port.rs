@@ -1,6 +1,6 @@
 //! The port to the engine: passes messages and answers to turns, and starts, cancels and terminates turns.
 
-use std::error::Error;
+use std::{collections::HashSet, error::Error};
 
 use async_trait::async_trait;
 use everturn_proto::{
@@ -33,8 +33,12 @@ pub trait TurnStarter: Send + Sync {
     /// Prepares the engine for turns, because the engine may be new.
     async fn prepare(&self) -> Result<(), TurnError>;
 
-    /// Returns true when a workflow runs for the conversation.
-    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError>;
+    /// Returns the running workflow of the conversation; `None` when no workflow runs.
+    async fn workflow(&self, conversation_id: &str) -> Result<Option<RunningWorkflow>, TurnError>;
+
+    /// Returns the conversations with a running workflow in the engine's list, with a single call. The list may be behind
+    /// the engine: only [`Self::workflow`] proves that no workflow runs.
+    async fn running(&self, conversation_ids: &[String]) -> Result<HashSet<String>, TurnError>;
 
     /// Tells the conversation's workflow of the stored cancel of a message. Returns false without a running workflow.
     /// Repeated calls for a message are one signal of a run.
@@ -99,6 +103,14 @@ impl StartMessages {
             has_waiting: waiting.len() > 0,
         })
     }
+}
+
+/// A running workflow of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunningWorkflow {
+    /// The attempt of the workflow task that waits or runs; 0 without a workflow task. The first attempt has the number
+    /// 1, and the engine repeats a failed task for ever.
+    pub task_attempt: u32,
 }
 
 /// The result of a start.

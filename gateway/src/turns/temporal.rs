@@ -1,7 +1,7 @@
 //! Implements the port with Temporal. A conversation has one workflow id. A message comes by signal-with-start, or by a
 //! start that fails if a workflow already runs.
 
-use std::{error::Error, time::Duration};
+use std::{collections::HashSet, error::Error, time::Duration};
 
 use async_trait::async_trait;
 use everturn_proto::{
@@ -28,7 +28,9 @@ use temporalio_common::{
 };
 
 use super::{
-    port::{ApprovalOutcome, StartMessages, StartOutcome, TurnError, TurnStarter},
+    port::{
+        ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter,
+    },
     search_attributes::register_search_attributes,
 };
 
@@ -253,10 +255,21 @@ impl TurnStarter for TemporalTurns {
             .map_err(unavailable)
     }
 
-    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
+    async fn workflow(&self, conversation_id: &str) -> Result<Option<RunningWorkflow>, TurnError> {
         let described = self.describe(conversation_id).await?;
-        Ok(described
-            .is_some_and(|described| described.status() == WorkflowExecutionStatus::Running))
+        let running =
+            described.filter(|described| described.status() == WorkflowExecutionStatus::Running);
+        Ok(running.map(|described| {
+            let task = described.raw().pending_workflow_task.as_ref();
+            let attempt = task.map_or(0, |task| task.attempt);
+            RunningWorkflow {
+                task_attempt: u32::try_from(attempt).unwrap_or(0),
+            }
+        }))
+    }
+
+    async fn running(&self, conversation_ids: &[String]) -> Result<HashSet<String>, TurnError> {
+        self.list_running(conversation_ids).await
     }
 
     async fn cancel(

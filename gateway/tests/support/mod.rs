@@ -7,6 +7,7 @@ pub mod store;
 pub mod world;
 
 use std::{
+    collections::HashSet,
     net::SocketAddr,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -16,7 +17,7 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{ApprovalOutcome, StartMessages, StartOutcome, TurnError},
+    turns::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError},
 };
 use everturn_proto::turn::ResolveApproval;
 use everturn_store::{BlobFiles, BlobRules, Conversation, sqlite::SqliteStore};
@@ -50,8 +51,16 @@ pub struct RecordingTurns {
     pub calls: Mutex<Vec<String>>,
     pub is_down: Mutex<bool>,
     pub is_idle: Mutex<bool>,
-    /// How long it takes to tell whether a workflow runs.
+    /// How long it takes to tell which workflows run.
     pub look_takes: Mutex<Duration>,
+    /// Conversations whose workflow does not run.
+    pub lost: Mutex<HashSet<String>>,
+    /// Conversations that the list does not show yet, though their workflow runs.
+    pub unlisted: Mutex<HashSet<String>>,
+    /// True when the list does not answer.
+    pub is_list_down: Mutex<bool>,
+    /// The attempt of each workflow's task.
+    pub task_attempt: Mutex<u32>,
     /// What becomes of an answer to an approval.
     pub approval_outcome: Mutex<Option<ApprovalOutcome>>,
     /// What a start finds.
@@ -70,6 +79,10 @@ impl RecordingTurns {
 
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock().unwrap())
+    }
+
+    fn runs(&self, conversation_id: &str) -> bool {
+        !*self.is_idle.lock().unwrap() && !self.lost.lock().unwrap().contains(conversation_id)
     }
 }
 
@@ -149,11 +162,25 @@ impl TurnStarter for RecordingTurns {
         self.record("prepare".to_owned())
     }
 
-    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
+    async fn workflow(&self, conversation_id: &str) -> Result<Option<RunningWorkflow>, TurnError> {
         self.record(format!("look {conversation_id}"))?;
         let takes = *self.look_takes.lock().unwrap();
         tokio::time::sleep(takes).await;
-        Ok(!*self.is_idle.lock().unwrap())
+        let task_attempt = *self.task_attempt.lock().unwrap();
+        let is_running = self.runs(conversation_id);
+        Ok(is_running.then_some(RunningWorkflow { task_attempt }))
+    }
+
+    async fn running(&self, conversation_ids: &[String]) -> Result<HashSet<String>, TurnError> {
+        self.record(format!("list {}", conversation_ids.join(" ")))?;
+        if *self.is_list_down.lock().unwrap() {
+            return Err(TurnError("no list".into()));
+        }
+        let takes = *self.look_takes.lock().unwrap();
+        tokio::time::sleep(takes).await;
+        let unlisted = self.unlisted.lock().unwrap();
+        let is_listed = |id: &&String| self.runs(id) && !unlisted.contains(*id);
+        Ok(conversation_ids.iter().filter(is_listed).cloned().collect())
     }
 
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {

@@ -460,9 +460,14 @@ CREATE TABLE turn_checks (
     signalled_until TEXT
 ) STRICT;
 CREATE INDEX turn_checks_due ON turn_checks (due_at, conversation_id);
--- One row: the time of the last search for such conversations. The gateway that changes the row does the search.
-CREATE TABLE reconciler (id INTEGER PRIMARY KEY, asked_at TEXT NOT NULL) STRICT;
-INSERT INTO reconciler (id, asked_at) VALUES (1, '1970-01-01T00:00:00+00:00');
+-- One row: the time of the last search for such conversations. The gateway that changes the row does the search. walked_to: the
+-- search goes on after this conversation; empty when the search begins anew.
+CREATE TABLE reconciler (
+    id INTEGER PRIMARY KEY,
+    asked_at TEXT NOT NULL,
+    walked_to TEXT NOT NULL
+) STRICT;
+INSERT INTO reconciler (id, asked_at, walked_to) VALUES (1, '1970-01-01T00:00:00+00:00', '');
 
 -- Living worker processes. A worker raises renewals again and again, and gateways see when the number stands still. identity: the
 -- engine's name of the worker. takes: how often gateways have taken the lease since its last renewal. is_ended: the worker has

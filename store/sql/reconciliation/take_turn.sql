@@ -1,5 +1,5 @@
--- Takes the turn to ask for due checks. The statement changes the row for only one of the gateways that ask at the same
--- time.
+-- Takes the turn to look for stalled conversations. The statement changes the row for only one of the gateways that ask
+-- at the same time. The returned text is the conversation after which the walk goes on; empty at the beginning.
 -- Index: key of reconciler
 --
 -- :now timestamp
@@ -7,4 +7,4 @@
 UPDATE reconciler
 SET asked_at = :now
 WHERE asked_at <= :asked_before
-RETURNING id
+RETURNING walked_to

@@ -103,7 +103,8 @@ pub use self::{
     page_limit::PageLimit,
     past_calls::{FailedTry, PastCall, PastCallContent, PastCalls, PastInput, PastTry, TriesOf},
     reconciliation::{
-        CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
+        CheckNote, CheckPace, DueBatch, DueCheck, Reconciliation, TurnFailure, Unfinished,
+        WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
     saves::{AgentEnd, EventWriter, Saved},

@@ -9,12 +9,20 @@ use super::{Result, conversations::UnfinishedTurn, lists::Conversation};
 /// Finds accepted messages and turns without an end, and notes the reconciler's work. For gateways.
 ///
 /// A conversation is due for a check if it has a waiting message or a running turn, and no activity for a while. Every
-/// gateway shares one schedule, a table.
+/// gateway shares one schedule, a table. A conversation leaves the table with the end of its turn. A conversation whose
+/// turn makes progress again, or that was removed, leaves the table when its check is due.
 #[async_trait]
 pub trait Reconciliation: Send + Sync {
-    /// Returns the due conversations, the longest due first. The list is empty if a gateway has asked after
-    /// `asked_before`. A returned conversation is not due again before `again`.
-    async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<DueCheck>>;
+    /// Begins a look, and schedules checks of stalled conversations. Returns false if a gateway has begun a look after
+    /// `asked_before`: then the other gateway has the checks.
+    ///
+    /// A call reads at most `walk` running turns and as many conversations with a waiting message. The next call goes on
+    /// with the others.
+    async fn begin_look(&self, pace: &CheckPace) -> Result<bool>;
+
+    /// Returns due conversations, the longest due first. A returned conversation is not due again before `again`.
+    /// Removes due checks of conversations that have not stalled any more.
+    async fn due_checks(&self, pace: &CheckPace) -> Result<DueBatch>;
 
     /// Returns the conversation's unfinished messages and turn. Returns `None`, and ends the checks, for a missing
     /// conversation or without unfinished work.
@@ -41,14 +49,27 @@ pub trait Reconciliation: Send + Sync {
 pub struct CheckPace {
     /// The present time.
     pub now: DateTime<Utc>,
-    /// A gateway that asked after this time has the checks, and any other gateway gets an empty list.
+    /// A gateway that began a look after this time has the checks, and no other gateway may begin a look.
     pub asked_before: DateTime<Utc>,
     /// Only conversations without activity since this time are due.
     pub stalled_since: DateTime<Utc>,
+    /// Only conversations without activity since this time may count as idle.
+    pub idle_since: DateTime<Utc>,
     /// The next time at which the returned conversations are due.
     pub again: DateTime<Utc>,
-    /// The most conversations.
+    /// The most conversations that a look reads to find the stalled conversations.
+    pub walk: u32,
+    /// The most due checks in one call.
     pub limit: u32,
+}
+
+/// Some of the due conversations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueBatch {
+    /// The conversations.
+    pub checks: Vec<DueCheck>,
+    /// True when more conversations may be due.
+    pub has_more: bool,
 }
 
 /// A conversation due for a check.
@@ -58,6 +79,10 @@ pub struct DueCheck {
     pub conversation_id: String,
     /// The time since which the conversation is due.
     pub due_at: DateTime<Utc>,
+    /// A message has waited for long, and no note says that a running workflow knows the message.
+    pub has_unsignalled: bool,
+    /// The running turn waits for no LLM call, tool, person or client since `idle_since`. The workflow has to act.
+    pub is_idle: bool,
 }
 
 /// The unfinished work of a conversation.

@@ -50,6 +50,8 @@
 //! 8. `begin_turn` and the common kinds of `save` first try to read without waiting for the lock (`postgres/as_read/`).
 //!    The writing statement begins with the conversation's row and therefore takes the conversation's lock before any
 //!    other. `queue_message` first tries without the lock as long as few messages wait.
+//! 9. `due_checks` and `put_back_checks` take rows of `turn_checks` and no other rows, so an end of a turn, which removes
+//!    its check under the conversation's lock, never waits for a transaction that waits for the end.
 //!
 //! # Connections
 //!
@@ -98,7 +100,8 @@
 //! | `save`: any other end | about 10 |
 //! | `save`: approval | 9 |
 //! | `save`, repeated | 6 |
-//! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
+//! | `begin_look` | 3; when this gateway looks: 5 · `due_checks`: 3 to 5 |
+//! | `unfinished` | 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
 //! | `backlog` | 2 |
 //! | `fail_turn` | as many as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |

@@ -2,31 +2,43 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{ids, limits::MAX_QUEUED_MESSAGES, turn::AgentDefinition};
+use everturn_proto::{
+    ids,
+    limits::MAX_QUEUED_MESSAGES,
+    turn::AgentDefinition,
+    words::{ApprovalState, CheckpointType, OnBusy},
+};
 
 use super::{
     Connection, Database, begin,
     statement::Statement as _,
     statements::reconciliation::{
-        CheckNote as SelectCheckNote, DueChecks, NoteCheck, RemoveCheck, ScheduleChecks, SetDue,
-        TakeTurn, UnfinishedConversation, UnfinishedTurn as SelectUnfinishedTurn, WaitingMessages,
+        CheckNote as SelectCheckNote, DueChecks as SelectDueChecks, NoteCheck, NoteWalk,
+        RemoveChecks, ScheduleChecks, SetDue, TakeTurn, UnfinishedConversation,
+        UnfinishedTurn as SelectUnfinishedTurn, WaitingMessages,
     },
 };
 use crate::{
     api::{
-        BeginTurn, CheckNote, CheckPace, Conversation, DayBudget, DueCheck, OnUnknownAgent,
-        Reconciliation, Result, TurnFailure, Unfinished, UnfinishedTurn, WaitingMessage,
+        BeginTurn, CheckNote, CheckPace, Conversation, DayBudget, DueBatch, DueCheck,
+        OnUnknownAgent, Reconciliation, Result, TurnFailure, Unfinished, UnfinishedTurn,
+        WaitingMessage,
     },
     rows::conversations::UnfinishedTurnRow,
 };
 
-/// The most conversations added to the schedule at once. A long outage can leave many unfinished conversations, but
-/// gateways check them one by one anyway.
-const SCHEDULED_AT_ONCE: i64 = 10_000;
+/// The most conversations added to the schedule at once: the turns that fall silent within 5 s, at 4,000 in a second. The
+/// next look adds the rest.
+const SCHEDULED_AT_ONCE: i64 = 20_000;
 
 #[async_trait]
 impl Reconciliation for Database {
-    async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<DueCheck>> {
+    async fn begin_look(&self, pace: &CheckPace) -> Result<bool> {
+        self.transaction(async |connection| begin_look(connection, pace).await)
+            .await
+    }
+
+    async fn due_checks(&self, pace: &CheckPace) -> Result<DueBatch> {
         self.transaction(async |connection| due_checks(connection, pace).await)
             .await
     }
@@ -87,28 +99,68 @@ impl Reconciliation for Database {
     }
 }
 
-async fn due_checks(connection: &mut Connection, pace: &CheckPace) -> Result<Vec<DueCheck>> {
+/// A due check, as the database returns the check.
+#[derive(sqlx::FromRow)]
+struct DueRow {
+    #[sqlx(flatten)]
+    check: DueCheck,
+    has_stalled: bool,
+}
+
+async fn begin_look(connection: &mut Connection, pace: &CheckPace) -> Result<bool> {
     let take = TakeTurn {
         now: pace.now,
         asked_before: pace.asked_before,
     };
-    let taken = take.query()?.fetch_all(&mut *connection).await?;
-    if taken.is_empty() {
-        return Ok(Vec::new());
-    }
+    let after: Option<String> = take
+        .query_scalar()?
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(after) = after else {
+        return Ok(false);
+    };
+    let walk_limit = i64::from(pace.walk);
     let schedule = ScheduleChecks {
+        after: &after,
         now: pace.now,
         stalled_since: pace.stalled_since,
+        walk_limit,
         row_limit: SCHEDULED_AT_ONCE,
     };
     schedule.query()?.execute(&mut *connection).await?;
-    let due = DueChecks {
+    let note = NoteWalk {
+        after: &after,
+        walk_limit,
+        last_of_walk: (walk_limit - 1).max(0),
+    };
+    note.query()?.execute(connection).await?;
+    Ok(true)
+}
+
+async fn due_checks(connection: &mut Connection, pace: &CheckPace) -> Result<DueBatch> {
+    let select = SelectDueChecks {
         now: pace.now,
+        stalled_since: pace.stalled_since,
+        idle_since: pace.idle_since,
+        reject: OnBusy::Reject.as_str(),
+        pending: ApprovalState::Pending.as_str(),
+        type_llm_complete: CheckpointType::LlmComplete.as_str(),
         row_limit: i64::from(pace.limit),
     };
-    let due: Vec<DueCheck> = due.query_as()?.fetch_all(&mut *connection).await?;
-    set_due(connection, &due, pace.again).await?;
-    Ok(due)
+    let rows: Vec<DueRow> = select.query_as()?.fetch_all(&mut *connection).await?;
+    let has_more = rows.len() >= usize::try_from(pace.limit).unwrap_or(usize::MAX);
+    let (stalled, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.has_stalled);
+    let others: Vec<_> = others.into_iter().map(|row| row.check).collect();
+    if !others.is_empty() {
+        let conversation_ids = ids_of(&others);
+        let remove = RemoveChecks {
+            conversation_ids: &conversation_ids,
+        };
+        remove.query()?.execute(&mut *connection).await?;
+    }
+    let checks: Vec<_> = stalled.into_iter().map(|row| row.check).collect();
+    set_due(connection, &checks, pace.again).await?;
+    Ok(DueBatch { checks, has_more })
 }
 
 async fn set_due(
@@ -116,16 +168,21 @@ async fn set_due(
     checks: &[DueCheck],
     due_at: DateTime<Utc>,
 ) -> Result<()> {
-    let conversation_ids: Vec<_> = checks
-        .iter()
-        .map(|check| check.conversation_id.clone())
-        .collect();
+    if checks.is_empty() {
+        return Ok(());
+    }
+    let conversation_ids = ids_of(checks);
     let set = SetDue {
         due_at,
         conversation_ids: &conversation_ids,
     };
     set.query()?.execute(connection).await?;
     Ok(())
+}
+
+fn ids_of(checks: &[DueCheck]) -> Vec<String> {
+    let ids = checks.iter().map(|check| check.conversation_id.clone());
+    ids.collect()
 }
 
 async fn unfinished(
@@ -144,7 +201,10 @@ async fn unfinished(
     };
     let waiting: Vec<WaitingMessage> = select.query_as()?.fetch_all(&mut *connection).await?;
     let Some(conversation) = conversation.filter(|_| turn.is_some() || !waiting.is_empty()) else {
-        let remove = RemoveCheck { conversation_id };
+        let conversation_ids = [conversation_id.to_owned()];
+        let remove = RemoveChecks {
+            conversation_ids: &conversation_ids,
+        };
         remove.query()?.execute(connection).await?;
         return Ok(None);
     };

@@ -15,6 +15,7 @@ pub mod background;
 pub mod blobs;
 pub mod budgets;
 pub mod chain;
+pub mod checks;
 pub mod chosen_models;
 pub mod claims;
 pub mod context;
@@ -163,6 +164,12 @@ macro_rules! conformance_suite {
             reconciliation::what_a_look_did_not_reach_keeps_its_place,
             reconciliation::what_has_not_ended_is_told,
             reconciliation::a_turn_that_does_not_go_on_is_ended_with_an_error,
+            checks::a_check_goes_with_its_turn,
+            checks::a_check_stays_while_work_is_left,
+            checks::a_check_without_a_reason_goes_when_it_is_due,
+            checks::a_walk_goes_on_where_the_last_one_ended,
+            checks::a_check_tells_whether_the_workflow_has_to_act,
+            checks::a_check_tells_of_messages_without_a_signal,
             leases::a_lease_lasts_as_long_as_it_is_renewed,
             leases::a_lease_that_was_ended_is_there_until_a_gateway_removes_it,
             leases::one_gateway_takes_a_lease_that_is_over,

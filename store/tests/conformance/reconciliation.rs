@@ -19,25 +19,36 @@ const FAILURE: TurnFailure = TurnFailure {
 };
 
 /// Returns the pace of a look at `now`. Nothing has to have stalled for long.
-fn pace(now: DateTime<Utc>) -> CheckPace {
+pub(super) fn pace(now: DateTime<Utc>) -> CheckPace {
     CheckPace {
         now,
         asked_before: now - TimeDelta::seconds(1),
         stalled_since: now,
+        idle_since: now,
         again: now + TimeDelta::seconds(60),
+        walk: 1000,
         limit: 10,
     }
 }
 
 /// A time after everything that this test has stored.
-fn soon() -> DateTime<Utc> {
+pub(super) fn soon() -> DateTime<Utc> {
     Utc::now() + TimeDelta::seconds(10)
 }
 
-async fn due(store: &impl Reconciliation, pace: CheckPace) -> Vec<String> {
-    let mut due = ids(&store.due_checks(&pace).await.unwrap());
+/// Looks once, and returns the due conversations in the order of their names.
+pub(super) async fn due(store: &impl Reconciliation, pace: CheckPace) -> Vec<String> {
+    let mut due = ids(&look(store, &pace).await);
     due.sort();
     due
+}
+
+/// Looks once, and returns the due checks, the longest due first.
+pub(super) async fn look(store: &impl Reconciliation, pace: &CheckPace) -> Vec<DueCheck> {
+    if !store.begin_look(pace).await.unwrap() {
+        return Vec::new();
+    }
+    store.due_checks(pace).await.unwrap().checks
 }
 
 fn ids(checks: &[DueCheck]) -> Vec<String> {
@@ -141,16 +152,16 @@ pub async fn what_a_look_did_not_reach_keeps_its_place(backend: &impl Backend) {
         limit,
         ..pace(now + TimeDelta::seconds(seconds))
     };
-    let taken = store.due_checks(&of(2, 0)).await.unwrap();
+    let taken = look(&store, &of(2, 0)).await;
     assert_eq!(ids(&taken), ["a", "b"]);
     store.put_back_checks(&taken[1..]).await.unwrap();
     store.put_back_checks(&[]).await.unwrap();
     assert_eq!(due(&store, of(1, 2)).await, ["b"]);
     assert_eq!(due(&store, of(10, 4)).await, ["c"]);
-    let taken = store.due_checks(&of(10, 70)).await.unwrap();
+    let taken = look(&store, &of(10, 70)).await;
     assert_eq!(ids(&taken), ["a", "b", "c"], "those due longest come first");
     store.put_back_checks(&taken[1..]).await.unwrap();
-    let taken = store.due_checks(&of(10, 140)).await.unwrap();
+    let taken = look(&store, &of(10, 140)).await;
     assert_eq!(ids(&taken), ["b", "c", "a"]);
     // PostgreSQL keeps microseconds.
     let since = |seconds| (now + TimeDelta::seconds(seconds)).timestamp_micros();

@@ -76,6 +76,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
                 did.check(query.name, query.most_rows);
             }
         }
+        crate::waiting::explain_looks(&mut connection).await;
     }
 
     explain_turns_of_a_tenant(&mut connection).await;

@@ -219,6 +219,7 @@ pub async fn serve(
         measured::reconciled("signalled", numbers.signalled);
         measured::reconciled("started", numbers.started);
         measured::reconciled("failed", numbers.failed);
+        measured::reconciled("stuck", numbers.stuck);
         measured::lost_workers(lost.workers(), lost.activities());
     });
     telemetry.runs(&shutdown, move || check_ready(checked.clone()));

@@ -245,7 +245,7 @@ pub(super) async fn hand_over(
         }
         // Restarts the turn if its workflow is gone. A live workflow knows the message already.
         Some(turn) if turn.is_running => {
-            if !turns.is_running(&conversation.id).await? {
+            if turns.workflow(&conversation.id).await?.is_none() {
                 turns.submit(conversation, &turn.message_id).await?;
             }
         }

@@ -28,6 +28,7 @@ use super::{
         events::InsertEvents,
         messages::{InsertTakenMessage, SetToolResults, TakeMessage},
         plans::InsertPlans,
+        reconciliation::EndCheck,
     },
     usage,
 };
@@ -99,7 +100,8 @@ pub(crate) fn advance_conversation(
 }
 
 /// Adds the update of the batch's agent execution: the number of saved steps, and the end if the batch ends the agent
-/// execution. `saved_steps` is the number before the batch.
+/// execution. With the end of a turn, the gateways' check of the turn goes, too. `saved_steps` is the number before the
+/// batch.
 pub(crate) fn advance_agent_execution(
     parts: &mut Parts,
     step: &StepKey,
@@ -120,6 +122,12 @@ pub(crate) fn advance_agent_execution(
         error_message: end.and_then(|end| end.error_message.as_deref()),
         finished_at: end.map(|_| now),
     });
+    if end.is_some() {
+        parts.add(EndCheck {
+            conversation_id: &step.conversation_id,
+            agent_execution_id: &step.agent_execution_id,
+        });
+    }
 }
 
 /// Adds the copy of a step's tool results into the step's assistant row. The copy is made once, when no call of the

@@ -1,5 +1,7 @@
 //! The reconciler on the real store, with an engine that records what it is asked.
 
+mod quiet;
+
 use std::{
     num::NonZeroU32,
     sync::Arc,
@@ -18,7 +20,7 @@ use everturn_proto::{
 };
 use everturn_store::{
     Access, BeginTurn, Conversations, EventReader, EventWriter, MessageQueue, NewConversation,
-    NewMessage, OnUnknownAgent, PageLimit, Turns, sqlite::SqliteStore,
+    NewMessage, OnUnknownAgent, PageLimit, Reconciliation, Turns, sqlite::SqliteStore,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -40,7 +42,12 @@ impl World {
 
     /// Starts a reconciler. It ends when the guard is dropped.
     fn reconciler(&self, config: ReconcilerConfig) -> Running {
-        let reconciler = Reconciler::new(Arc::new(self.store.clone()), self.turns.clone(), config);
+        self.reconciler_on(Arc::new(self.store.clone()), config)
+    }
+
+    /// Starts a reconciler with another view of the store.
+    fn reconciler_on(&self, store: Arc<dyn Reconciliation>, config: ReconcilerConfig) -> Running {
+        let reconciler = Reconciler::new(store, self.turns.clone(), config);
         let counts = reconciler.counts();
         let shutdown = CancellationToken::new();
         tokio::spawn(reconciler.run(shutdown.clone()));
@@ -63,6 +70,12 @@ impl World {
     }
 
     async fn queue(&self, conversation: &str, id: &str, on_busy: OnBusy) {
+        self.store_message(conversation, id, on_busy).await;
+        // Messages are in the order of their times, which have milliseconds.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+
+    async fn store_message(&self, conversation: &str, id: &str, on_busy: OnBusy) {
         let new = NewMessage {
             conversation_id: conversation.to_owned(),
             message_id: id.to_owned(),
@@ -80,8 +93,6 @@ impl World {
         };
         let access = Access::tenant("default");
         self.store.queue_message(&access, new).await.unwrap();
-        // Messages are in the order of their times, which have milliseconds.
-        tokio::time::sleep(Duration::from_millis(2)).await;
     }
 
     /// Makes so many conversations, `c0` and so on, in each of which the message `m` waits.
@@ -182,7 +193,8 @@ fn quick() -> ReconcilerConfig {
         grace: Duration::from_millis(20),
         again: Duration::from_millis(20),
         calls_per_second: NonZeroU32::new(1000).unwrap(),
-        lost_turns: LostTurns::Resume,
+        lists_per_second: NonZeroU32::new(1000).unwrap(),
+        ..ReconcilerConfig::default()
     }
 }
 
@@ -292,7 +304,7 @@ async fn an_engine_that_is_away_is_waited_for() {
     }
 }
 
-/// The engine is so slow that a look reaches a few of the conversations that are due.
+/// The engine has no list, and is so slow that a look reaches a few of the conversations that are due.
 #[tokio::test]
 async fn every_conversation_is_looked_at_however_slow_the_engine_is() {
     const CONVERSATIONS: usize = 12;
@@ -302,6 +314,7 @@ async fn every_conversation_is_looked_at_however_slow_the_engine_is() {
     }
     let config = quick();
     *world.turns.look_takes.lock().unwrap() = config.every / 4;
+    *world.turns.is_list_down.lock().unwrap() = true;
     let running = world.reconciler(config);
     until(async || running.counts.numbers().checked >= 8 * CONVERSATIONS as u64).await;
     let mut looks = world.asks_with("look");
