@@ -28,8 +28,9 @@ pub trait OutsideTools: Send + Sync {
         execution_id: &str,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Records the end of a tool execution by `sender`, if the sender runs the call and the call has not ended. Returns
-    /// the stored call: the first result wins. Returns `None` if the conversation has no such call.
+    /// Records the end of a tool execution by `sender`, with the checkpoint `tool_complete`, if the sender runs the call
+    /// and the call has not ended. Returns the stored call: the first result wins. Returns `None` if the conversation
+    /// does not have the call.
     async fn store_result(
         &self,
         access: &Access,

@@ -111,6 +111,9 @@ pub struct ObservedTool {
     pub tool: ToolRow,
     /// True when the end is stored already. Only the record's observe is new.
     pub is_recorded: bool,
+    /// True when the batch ends a tool execution that has begun, or may have begun. The end gets its checkpoint
+    /// `tool_complete`.
+    pub ends_run: bool,
 }
 
 /// A step with calls that the batch observes. With the last observe, the step's assistant row gets the results of the
@@ -126,6 +129,8 @@ pub struct ObservedStep {
 /// The end of the call that started a sub-agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegateCallEnd {
+    /// The agent execution that made the call.
+    pub asked_by: String,
     /// The row of the call.
     pub tool: ToolRow,
     /// How the call ends.

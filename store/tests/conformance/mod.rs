@@ -17,6 +17,7 @@ pub mod budgets;
 pub mod chain;
 pub mod chosen_models;
 pub mod claims;
+pub mod completions;
 pub mod context;
 pub mod conversations;
 pub mod delegation;
@@ -233,6 +234,9 @@ macro_rules! conformance_suite {
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
             claims::a_reply_with_a_used_call_id_is_not_stored,
+            completions::each_tool_has_a_checkpoint_before_and_one_after,
+            completions::a_tool_that_is_closed_has_a_checkpoint_if_it_began,
+            completions::a_sub_agents_call_has_a_checkpoint_before_and_one_after,
             budgets::a_call_reserves_and_its_answer_settles,
             budgets::a_call_that_was_cut_counts_in_full,
             usage::a_cut_call_counts_without_a_budget,
