@@ -8,7 +8,7 @@ use crate::{
     turn::{
         AgentDefinition, AgentTool, ApprovalPolicy, CallRule, LlmCompleteState, LoadedTurn,
         PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveResult,
-        ThinkResult, ToolCall, TurnOutput,
+        SavedApproval, ThinkResult, ToolCall, TurnOutput,
     },
     words::{
         AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, Decision, Effect, EventType,
@@ -41,6 +41,7 @@ typed! {
     RunToolResult.status: ToolStatus, "How the tool execution ended.";
     ResolveApproval.decision: Decision, "What the person decided.";
     SaveApproval.decision: ApprovalState, "How the approval was answered.";
+    SavedApproval.decision: ApprovalState, "How the approval was answered.";
     SaveEnd.status: AgentExecutionStatus, "How the agent execution ends.";
     SaveResult.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     LoadedTurn.status: AgentExecutionStatus, "The status of the agent execution in the store.";

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
-use everturn_proto::words::{CheckpointType, ToolKind, ToolStatus};
+use everturn_proto::words::{ApprovalState, CheckpointType, ToolKind, ToolStatus};
 use sqlx::FromRow;
 
 use super::{
@@ -23,8 +23,7 @@ use crate::{
     rows::{ranked::RankedRow, tools::OutsideToolRow},
 };
 
-/// The most noted answers per call. The turn takes the first valid answer, so further answers exist only if they arrive
-/// before the turn stores its choice.
+/// The most noted answers per call. Further answers exist only if they arrive before the turn stores an answer.
 const MAX_ANSWERS: i64 = 32;
 
 /// The call of an ended tool execution.
@@ -162,7 +161,7 @@ impl OutsideTools for Database {
         answer: NewAnswer<'_>,
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer> {
-        if answer.approves {
+        if answer.answer.outcome() == ApprovalState::Approved {
             let may = self.in_time(async {
                 let connection = &mut *self.single().await?;
                 let who = answer.answered_by;
@@ -180,6 +179,7 @@ impl OutsideTools for Database {
             answer_id: answer.id,
             answered_by: answer.answered_by.unwrap_or_default(),
             now: now(),
+            answer: answer.answer,
             max_answers: MAX_ANSWERS,
         };
         let query = note.query_as()?;

@@ -14,7 +14,7 @@ use super::super::{
     statements::{
         checkpoints::InsertCompletions,
         messages::SetToolCalls,
-        outside::{ApproveTool, InsertGrant},
+        outside::{ApproveTool, InsertGrant, MarkSavedAnswer},
         tools::{
             EndDelegateCall, InsertObservedTools, InsertTools, InsertToolsUnlessRecorded,
             ObserveTool,
@@ -166,13 +166,23 @@ fn completion<'a>(step: &'a StepKey, tool: &'a ToolRow) -> Completion<'a> {
     }
 }
 
-/// Adds a granted approval. A denied or expired approval is written with the observe of its call.
+/// Adds the mark of the answer, and a granted approval. A denied or expired approval is written with the observe of its
+/// call.
 pub(super) fn answer_approval(
     parts: &mut Parts,
     step: &StepKey,
     batch: &Batch,
     now: DateTime<Utc>,
 ) {
+    if let Some(saved) = &batch.saved_answer
+        && let Some(answer_id) = &saved.answer_id
+    {
+        parts.add(MarkSavedAnswer {
+            conversation_id: &step.conversation_id,
+            execution_id: &saved.execution_id,
+            answer_id,
+        });
+    }
     if let Some(tool) = &batch.approved_tool {
         let call = &tool.record.call;
         parts.add(ApproveTool {
