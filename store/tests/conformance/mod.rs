@@ -228,6 +228,7 @@ macro_rules! conformance_suite {
             chain::a_step_knows_its_place_in_the_chain,
             chain::a_refused_call_waits_until_the_next_call,
             chain::a_step_falls_back_once_and_tells_it,
+            chain::a_response_of_a_left_model_is_for_the_next_call_to_cancel,
             chain::a_call_that_is_useless_notes_nothing,
             chain::what_a_cut_call_took_counts_for_its_model,
             claims::tools_of_each_effect_class,
