@@ -7,10 +7,18 @@ use crate::{
     Json,
     limits::{MAX_APPROVAL_REASON_BYTES, MAX_APPROVED_INPUT_BYTES},
     turn::ResolveApproval,
-    words::Decision,
+    words::{ApprovalState, Decision},
 };
 
 impl ResolveApproval {
+    /// Returns the state of the approval after the answer. Only an approval lets the call run.
+    pub fn outcome(&self) -> ApprovalState {
+        match self.decision() {
+            Decision::Approve => ApprovalState::Approved,
+            Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
+        }
+    }
+
     /// Returns the flaw of the answer itself, independent of the call; `None` for an answer without a flaw.
     pub fn flaw(&self) -> Option<&'static str> {
         let is_approved = match self.decision() {

@@ -8,7 +8,7 @@ use crate::{
     turn::{
         AgentDefinition, AgentTool, ApprovalPolicy, CallRule, LlmCompleteState, LoadedTurn,
         PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveResult,
-        SendMessageInput, ThinkResult, ToolCall, TurnInput, TurnOutput,
+        SavedApproval, SendMessageInput, ThinkResult, ToolCall, TurnInput, TurnOutput,
     },
     words::{
         AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, DEFAULT_TENANT, Decision,
@@ -42,6 +42,7 @@ typed! {
     RunToolResult.status: ToolStatus, "How the tool execution ended.";
     ResolveApproval.decision: Decision, "What the person decided.";
     SaveApproval.decision: ApprovalState, "How the approval was answered.";
+    SavedApproval.decision: ApprovalState, "How the approval was answered.";
     SaveEnd.status: AgentExecutionStatus, "How the agent execution ends.";
     SaveResult.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     LoadedTurn.status: AgentExecutionStatus, "The status of the agent execution in the store.";

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use everturn_proto::{
     ids,
-    turn::{PlannedCall, ResolveApproval, SaveApproval, save_request::Batch},
-    words::{ApprovalState, Decision},
+    turn::{PlannedCall, ResolveApproval, SaveApproval, SavedApproval, save_request::Batch},
+    words::ApprovalState,
 };
 
 use crate::{calls::CallError, state::show_waiting, step_calls::Rest, tools::Waited, turn::Turn};
@@ -15,7 +15,8 @@ use crate::{calls::CallError, state::show_waiting, step_calls::Rest, tools::Wait
 impl Turn<'_> {
     /// Waits for the approval, for days if necessary, and saves the answer. Returns false when the call must not run:
     /// the answer has observed the call, or the end of the turn will. An answer that the store refuses changes nothing,
-    /// and the call waits for the rest of its time.
+    /// and the call waits for the rest of its time. The store may save a newer answer of a person instead, and the call
+    /// runs as the store says (invariant 3, idempotent saves).
     pub(crate) async fn is_approved(
         &self,
         call: &PlannedCall,
@@ -32,7 +33,10 @@ impl Turn<'_> {
             let decision = save.decision();
             let saved = self.save_batch(Batch::Approval(save)).await?;
             let Some(why) = &saved.approval_refused else {
-                self.ctx.state_mut(|state| state.outside.answer_stored(id));
+                let stored = saved.approval_saved.as_ref();
+                let decision = stored.map_or(decision, SavedApproval::decision);
+                self.ctx
+                    .state_mut(|state| state.outside.answer_stored(id, stored));
                 return Ok(decision == ApprovalState::Approved && self.ended(&saved).is_none());
             };
             self.ctx
@@ -59,12 +63,8 @@ impl Turn<'_> {
             Waited::Done => {
                 let answer = self.ctx.state(|state| state.outside.answer(id).cloned());
                 let answer = answer.unwrap_or_default();
-                let decision = match answer.decision() {
-                    Decision::Approve => ApprovalState::Approved,
-                    Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
-                };
                 let answer_id = ids::answer_id(&answer);
-                (decision, answer, Some(answer_id))
+                (answer.outcome(), answer, Some(answer_id))
             }
         };
         Some(SaveApproval {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{event::ModelFallback, turn::Fallback, words::FailureCode};
-use everturn_store::{FailedCall, ModelCalls, NotedFailure, Refusals, StepKey};
+use everturn_store::{ChainPosition, FailedCall, ModelCalls, NotedFailure, Refusals, StepKey};
 use everturn_stream::{Announcement, ModelWait, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
@@ -88,7 +88,10 @@ impl FailedModel<'_> {
         let (circuits, calls) = (self.circuits, self.calls);
         let is_refused = is_refused(error, Some(listener.text));
         let mut failed = FailedCall {
-            chain: pick.at.clone(),
+            chain: ChainPosition {
+                left_response: None,
+                ..pick.at.clone()
+            },
             calls: calls - u32::from(is_refused),
             fallback: None,
         };
@@ -119,13 +122,13 @@ impl FailedModel<'_> {
                     if pick.at.refusing.is_empty() {
                         return fail::of_chain(error, NextTry::Never);
                     }
-                    return self.wait_out(pick, error, failed).await;
+                    return self.wait_out(pick, error, failed, listener).await;
                 };
                 self.go_on(&mut failed, pick, position, error);
                 NextTry::AtOnce
             }
         };
-        let noted = self.note_failure(&failed, listener).await;
+        let noted = self.note_failure(pick, failed, listener).await;
         noted.map_or_else(|other| other, |()| fail::of_chain(error, retry))
     }
 
@@ -147,12 +150,12 @@ impl FailedModel<'_> {
             self.circuits.open(&ModelName::of(&pick.agent));
         }
         let Some((position, _)) = self.circuits.choose(&pick.after(&error.code)) else {
-            return self.wait_out(pick, error, failed).await;
+            return self.wait_out(pick, error, failed, listener).await;
         };
         failed.chain.refusing.push(pick.at.position);
         failed.chain.passed_on += 1;
         self.go_on(&mut failed, pick, position, error);
-        let noted = self.note_failure(&failed, listener).await;
+        let noted = self.note_failure(pick, failed, listener).await;
         noted.map_or_else(|other| other, |()| fail::of_chain(error, NextTry::AtOnce))
     }
 
@@ -170,14 +173,16 @@ impl FailedModel<'_> {
     /// Stores the step's position in the chain, and tells readers of the change to another model.
     async fn note_failure(
         &self,
-        failed: &FailedCall,
+        pick: &Pick<'_>,
+        mut failed: FailedCall,
         listener: &Listener<'_>,
     ) -> Result<(), ActivityError> {
         failpoint::reach("think.before_fallback").await;
         let claimed = self.claimed;
-        match self.note(failed).await? {
-            NotedFailure::Superseded => Err(fail::superseded()),
-            NotedFailure::Counted => Ok(()),
+        leave(&mut failed.chain, pick, listener);
+        match self.note(&failed).await? {
+            NotedFailure::Superseded => return Err(fail::superseded()),
+            NotedFailure::Counted => {}
             NotedFailure::FellBack { last_sequence } => {
                 failpoint::reach("think.after_fallback").await;
                 let announcement = Announcement {
@@ -185,13 +190,26 @@ impl FailedModel<'_> {
                     sealed: Vec::new(),
                 };
                 readers::announce(self.stream, claimed.log_id, announcement).await;
-                // No attempt reads a response of a model that was given up.
-                if let Some(response) = listener.response() {
-                    cancel(&response, self.model).await;
-                }
-                Ok(())
             }
         }
+        self.cancel_left(&failed).await;
+        Ok(())
+    }
+
+    /// Cancels the response of the model that the step has left.
+    async fn cancel_left(&self, failed: &FailedCall) {
+        if let Some(response) = &failed.chain.left_response {
+            cancel(response, self.model).await;
+        }
+    }
+}
+
+/// Notes the response of the failed call in the new position, if the step leaves the model. A step that stays at the
+/// model reads the response again.
+fn leave(chain: &mut ChainPosition, pick: &Pick<'_>, listener: &Listener<'_>) {
+    let left = pick.at.position;
+    if chain.position != left || chain.given_up.contains(&left) {
+        chain.left_response = listener.response();
     }
 }
 
@@ -203,6 +221,7 @@ impl FailedModel<'_> {
         pick: &Pick<'_>,
         error: &ModelError,
         mut failed: FailedCall,
+        listener: &Listener<'_>,
     ) -> ActivityError {
         let claimed = self.claimed;
         let patience = Patience {
@@ -223,12 +242,14 @@ impl FailedModel<'_> {
         if let Some((position, _)) = self.circuits.choose(&pick.after_wait(&chain.given_up)) {
             chain.position = position;
         }
+        leave(chain, pick, listener);
         match self.note(&failed).await {
             Err(other) => return other,
             Ok(NotedFailure::Superseded) => return fail::superseded(),
             Ok(NotedFailure::Counted | NotedFailure::FellBack { .. }) => {}
         }
         readers::announce_wait(self.stream, claimed.log_id, waiting).await;
+        self.cancel_left(&failed).await;
         fail::of_chain(error, NextTry::After(wait.pause))
     }
 
@@ -274,7 +295,6 @@ fn fallback(step: &StepKey, pick: &Pick<'_>, to: u32, error: &ModelError) -> Mod
 #[cfg(test)]
 mod tests {
     use everturn_proto::turn::{AgentDefinition, FallbackModel};
-    use everturn_store::ChainPosition;
 
     use super::*;
 

@@ -70,7 +70,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
     words::FailureCode,
 };
-use everturn_store::{ClaimedCall, StepClaim, StepKey};
+use everturn_store::{BackgroundResponse, ClaimedCall, StepClaim, StepKey};
 use everturn_stream::TextWriter;
 use everturn_supervisor::failpoint;
 use everturn_tools::Progress;
@@ -79,6 +79,7 @@ use temporalio_sdk::activities::ActivityContext;
 
 pub(crate) use self::thinker::{Known, Thinker};
 use self::{
+    background::cancel,
     budget::estimated_tokens,
     calls::{cancelled, plan},
     chain::answered_by,
@@ -145,17 +146,29 @@ impl Thinker {
     ) -> Result<ThinkResult, ActivityError> {
         failpoint::reach("think.after_claim").await;
         let agent = self.agent(claimed).await?;
-        let (chain, running) = (call.chain.clone(), call.background.as_ref());
+        let (mut chain, running) = (call.chain.clone(), call.background.as_ref());
+        let left = chain.as_mut().and_then(|chain| chain.left_response.take());
         let mut pick = Pick::of(&agent, chain, running, &self.known.circuits);
         let fitted = self.here(claimed).fit(&mut pick, &call.tenant_id).await;
-        let called = match fitted {
-            Ok(()) => self.call_picked(claimed, &pick, request, call).await,
-            Err(error) => Err(error),
+        let called = async {
+            match fitted {
+                Ok(()) => self.call_picked(claimed, &pick, request, call).await,
+                Err(error) => Err(error),
+            }
         };
+        let (called, ()) = tokio::join!(called, self.cancel_left(left));
         if let Err(error) = &called {
             self.tries(claimed).note(&pick, error).await;
         }
         called
+    }
+
+    /// Cancels the response of a model that the step has left. The worker that left the model may have died before its
+    /// cancel, and a second cancel changes nothing.
+    async fn cancel_left(&self, left: Option<BackgroundResponse>) {
+        if let Some(response) = left {
+            cancel(&response, &*self.model).await;
+        }
     }
 
     /// Calls the picked model, and stores the reply.

@@ -209,7 +209,7 @@ test("a sub-agent's items lead to its call, and executions are listed", { skip }
   assert.deepEqual((await chat.executions({ messageId: "msg_0" })).executions, []);
   const root = await chat.execution(executions.find((one) => one.depth === 0)!.id);
   assert.deepEqual(root.tool_executions.map((tool) => [tool.execution_id, tool.attempts]), [[call.executionId, 1]]);
-  assert.deepEqual(root.checkpoints.map((point) => point.type), ["llm_complete", "tool_start", "llm_complete"]);
+  assert.deepEqual(root.checkpoints.map((point) => point.type), ["llm_complete", "tool_start", "tool_complete", "llm_complete"]);
   const [last] = (await chat.events({ limit: 1 })).events;
   assert.equal(last?.event_type, "complete");
   assert.deepEqual((await chat.events({ fromSequence: last.sequence_number })).events, [last]);

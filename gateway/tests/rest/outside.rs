@@ -114,6 +114,7 @@ async fn what_the_turn_says_becomes_a_problem() {
     let refused = ApprovalOutcome::Refused;
     for (outcome, status, code) in [
         (refused(ApprovalRefusal::Answered), 409, "approval_answered"),
+        (refused(ApprovalRefusal::Replaced), 409, "approval_answered"),
         (refused(ApprovalRefusal::Mismatch), 409, "approval_mismatch"),
         (refused(ApprovalRefusal::Invalid), 400, "invalid_body"),
         (

@@ -97,6 +97,8 @@ words! {
         Answered = "approval_answered",
         /// The approval was answered, and the store does not have the answer yet.
         BeingStored = "approval_being_stored",
+        /// A newer answer of a person came before the answer was stored, and was stored instead.
+        Replaced = "approval_replaced",
         /// The answer has no hash, or a hash that differs from the hash of the call's input.
         Mismatch = "approval_mismatch",
         /// The answer itself is wrong.

@@ -119,6 +119,8 @@ words! {
         LlmComplete = "llm_complete",
         /// A tool is about to run.
         ToolStart = "tool_start",
+        /// A tool execution has ended. Its record has the result.
+        ToolComplete = "tool_complete",
         /// The text of a stopped LLM call up to the stop. Only the end of a cancelled turn reads the text. An LLM call
         /// also stops when its worker shuts down or its run was reset, and then the activity makes the call again.
         LlmPartial = "llm_partial",

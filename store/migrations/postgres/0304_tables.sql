@@ -304,13 +304,17 @@ CREATE TABLE tool_grants (
 );
 
 -- The answers to approvals that gateways have passed on. answered_by: the approver as the gateway authenticated them; '' where the
--- gateway asks for no credential. An answer without a row came through the engine.
+-- gateway asks for no credential. An answer without a row came through the engine. sequence_number: the order of the answers to a
+-- call; the newest answer counts. answer: a `ResolveApproval`. is_saved: true for the answer that the turn has stored.
 CREATE TABLE approval_answers (
     conversation_id TEXT COLLATE "C" NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
     execution_id TEXT COLLATE "C" NOT NULL,
     answer_id TEXT COLLATE "C" NOT NULL,
     answered_by TEXT COLLATE "C" NOT NULL,
     answered_at TIMESTAMPTZ NOT NULL,
+    sequence_number BIGINT NOT NULL,
+    answer JSONB NOT NULL,
+    is_saved BOOLEAN NOT NULL,
     PRIMARY KEY (conversation_id, execution_id, answer_id)
 );
 

@@ -1,4 +1,5 @@
--- Selects the newest checkpoints of an agent execution. The newest checkpoint comes first.
+-- Selects the newest checkpoints of an agent execution. The newest checkpoint comes first. A tool may begin and end
+-- within a millisecond; the end counts as newer.
 -- Index: key of execution_checkpoints, key of conversations
 --
 -- :conversation_id text
@@ -17,5 +18,5 @@ WHERE k.conversation_id = :conversation_id
             AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
     )
     AND k.agent_execution_id = :agent_execution_id
-ORDER BY k.step_number DESC, k.created_at DESC, k.id DESC
+ORDER BY k.step_number DESC, k.created_at DESC, (k.checkpoint_type = 'tool_complete') DESC, k.id DESC
 LIMIT :row_limit

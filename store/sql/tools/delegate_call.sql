@@ -5,8 +5,8 @@
 -- :conversation_id text
 -- :sub_agent text  The agent execution of the sub-agent.
 SELECT
-    started_at, execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt,
-    is_error, duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule,
+    agent_execution_id, started_at, execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status,
+    attempt, is_error, duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule,
     title_template, signatures, tool_input, events, result
 FROM tool_execution_records
 WHERE conversation_id = :conversation_id

@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use everturn_proto::event::ModelFallback;
 use serde::{Deserialize, Serialize};
 
+use super::BackgroundResponse;
+
 /// A step's position in the chain of its agent's models. The step's next claim returns the position, on any worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainPosition {
@@ -28,6 +30,10 @@ pub struct ChainPosition {
     /// The refused calls of a step that waits for its providers. The providers do not bill the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusals>,
+    /// The response in the background of the model that the step has just left. No call reads the response. The worker of
+    /// the failed call cancels it, and may die before. Therefore the worker of the next call cancels it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_response: Option<BackgroundResponse>,
 }
 
 /// The refused calls of a step, and the time of the next call.

@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::words::{ApprovalState, ToolKind, ToolStatus};
+use everturn_proto::{
+    turn::ResolveApproval,
+    words::{ApprovalState, ToolKind, ToolStatus},
+};
 
 use super::{
     Access, NewAuditEntry, PageLimit, Result,
@@ -28,8 +31,9 @@ pub trait OutsideTools: Send + Sync {
         execution_id: &str,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Records the end of a tool execution by `sender`, if the sender runs the call and the call has not ended. Returns
-    /// the stored call: the first result wins. Returns `None` if the conversation has no such call.
+    /// Records the end of a tool execution by `sender`, with the checkpoint `tool_complete`, if the sender runs the call
+    /// and the call has not ended. Returns the stored call: the first result wins. Returns `None` if the conversation
+    /// does not have the call.
     async fn store_result(
         &self,
         access: &Access,
@@ -39,8 +43,9 @@ pub trait OutsideTools: Send + Sync {
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Notes the approver before the answer goes through Temporal. The store reads the name from the note when a worker
-    /// saves the answer. A caller may repeat the note. The audit entry is stored together with the note.
+    /// Notes an answer and its person before the answer goes through Temporal. When a worker saves an answer of a
+    /// gateway, the store takes the newest noted answer of a person with the right to give it, and the person's name. A
+    /// repeated note makes the answer the newest again. The audit entry is stored together with the note.
     async fn note_answer(
         &self,
         access: &Access,
@@ -64,14 +69,14 @@ pub trait OutsideTools: Send + Sync {
 }
 
 /// An answer to an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewAnswer<'a> {
     /// The id (`ids::answer_id`), computed from the whole answer.
     pub id: &'a str,
     /// The approver, authenticated by the gateway; `None` for an unknown approver.
     pub answered_by: Option<&'a str>,
-    /// True if the answer lets the call run.
-    pub approves: bool,
+    /// The answer itself.
+    pub answer: &'a ResolveApproval,
 }
 
 /// The result of noting an answer.

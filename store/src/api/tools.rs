@@ -26,7 +26,8 @@ pub trait ToolClaims: Send + Sync {
     /// the claim. Another claimant's claim and an ended tool stay unchanged.
     async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<()>;
 
-    /// Records the end of a tool execution, and returns the stored record: the first end wins.
+    /// Records the end of a tool execution with the checkpoint `tool_complete`, and returns the stored record: the first
+    /// end wins.
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;
 }
 

@@ -1,9 +1,9 @@
-//! Decides who answered an approval and whether the person may answer. Only a gateway's note in the database counts as
-//! proof. Data that travels through the engine is never proof.
+//! Decides which answer to an approval counts, who gave it, and whether the person may answer. Only a gateway's note in
+//! the database counts as proof. Data that travels through the engine is never proof.
 
 use everturn_proto::{
     ConversationName,
-    turn::{CallRule, SaveApproval},
+    turn::{CallRule, ResolveApproval, SaveApproval, SavedApproval},
     words::{
         AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, AuditAction, AuditActorKind,
         AuditOutcome, AuditTargetKind, OPERATOR, THROUGH_ENGINE,
@@ -15,7 +15,7 @@ use sqlx::{FromRow, types::Json as Column};
 use super::{
     Connection,
     statement::Statement as _,
-    statements::outside::{self, AnsweredBy},
+    statements::outside::{self, NotedAnswers, SavedAnswer},
 };
 use crate::api::{AuditActor, AuditTarget, NewAuditEntry, Result};
 
@@ -24,6 +24,14 @@ use crate::api::{AuditActor, AuditTarget, NewAuditEntry, Result};
 struct Terms {
     approval_rule: Column<CallRule>,
     may_have_asked: bool,
+}
+
+/// An answer that a gateway has noted.
+#[derive(FromRow)]
+struct NotedRow {
+    answer_id: String,
+    answered_by: String,
+    answer: Column<ResolveApproval>,
 }
 
 /// Returns whether a person may approve a call; `who` is `None` for an unknown person. A missing call counts as allowed
@@ -38,7 +46,9 @@ pub(super) async fn may_approve(
     Ok(terms.is_none_or(|terms| terms.lets_approve(who)))
 }
 
-/// Sets who answered, as noted by a gateway, or returns why the answer is refused.
+/// Replaces the answer by the newest answer of a person with the right to give it, as noted by gateways, and sets who
+/// answered. The last word of a person counts, although the engine may bring an older word first. Returns why the answer
+/// is refused.
 pub(super) async fn authenticate(
     connection: &mut Connection,
     conversation_id: &str,
@@ -48,35 +58,62 @@ pub(super) async fn authenticate(
     let Some(answer_id) = answer.answer_id.clone() else {
         return Ok(None);
     };
-    let answered_by = AnsweredBy {
+    let execution_id = answer.execution_id.clone();
+    let noted = NotedAnswers {
         conversation_id,
-        execution_id: &answer.execution_id,
-        answer_id: &answer_id,
+        execution_id: &execution_id,
     };
-    let query = answered_by.query_scalar()?;
-    let noted: Option<String> = query.fetch_optional(&mut *connection).await?;
-    let who = noted.as_deref().filter(|who| !who.is_empty());
-    let terms = terms(connection, conversation_id, &answer.execution_id, who).await?;
-    let Some(terms) = terms else {
-        return Ok(None);
-    };
-    if noted.is_none() {
-        match terms.approval_rule.answers_from() {
-            AnswersFrom::Engine => {}
-            AnswersFrom::Gateway | AnswersFrom::Unknown(_) => {
-                return Ok(Some(ApprovalRefusal::NotThroughGateway));
-            }
+    let noted: Vec<NotedRow> = noted.query_as()?.fetch_all(&mut *connection).await?;
+    if noted.iter().all(|row| row.answer_id != answer_id) {
+        let terms = terms(connection, conversation_id, &execution_id, None).await?;
+        return Ok(terms.and_then(|terms| through_engine(&terms, answer)));
+    }
+    for row in noted {
+        let who = row.who();
+        let terms = terms(connection, conversation_id, &execution_id, who).await?;
+        let Some(terms) = terms else {
+            return Ok(None);
+        };
+        if row.answer.0.outcome() != ApprovalState::Approved || terms.lets_approve(who) {
+            row.replace(answer);
+            return Ok(None);
         }
     }
-    if answer.decision() == ApprovalState::Approved && !terms.lets_approve(who) {
-        return Ok(Some(ApprovalRefusal::NeedsOther));
+    Ok(Some(ApprovalRefusal::NeedsOther))
+}
+
+/// Takes an answer that no gateway has noted as the operator's, or returns why the answer is refused.
+fn through_engine(terms: &Terms, answer: &mut SaveApproval) -> Option<ApprovalRefusal> {
+    match terms.approval_rule.answers_from() {
+        AnswersFrom::Engine => {}
+        AnswersFrom::Gateway | AnswersFrom::Unknown(_) => {
+            return Some(ApprovalRefusal::NotThroughGateway);
+        }
     }
-    answer.is_through_engine = noted.is_none();
-    answer.resolved_by = match &noted {
-        Some(_) => who.map(str::to_owned),
-        None => Some(OPERATOR.to_owned()),
+    if answer.decision() == ApprovalState::Approved && !terms.lets_approve(None) {
+        return Some(ApprovalRefusal::NeedsOther);
+    }
+    answer.is_through_engine = true;
+    answer.resolved_by = Some(OPERATOR.to_owned());
+    None
+}
+
+/// Returns the stored answer to a call, for a repeated save.
+pub(super) async fn stored(
+    connection: &mut Connection,
+    conversation_id: &str,
+    execution_id: &str,
+) -> Result<Option<SavedApproval>> {
+    let saved = SavedAnswer {
+        conversation_id,
+        execution_id,
     };
-    Ok(None)
+    let saved: Option<(String, Option<String>)> =
+        saved.query_as()?.fetch_optional(connection).await?;
+    Ok(saved.map(|(decision, answer_id)| SavedApproval {
+        decision,
+        answer_id,
+    }))
 }
 
 /// Returns the audit entry of an accepted answer that no gateway has noted. The save alone has access to the
@@ -114,6 +151,29 @@ pub(super) fn audit_entry(
             .into_iter()
             .collect(),
         keep_days,
+    }
+}
+
+impl NotedRow {
+    /// Returns the person; `None` for an unknown person.
+    fn who(&self) -> Option<&str> {
+        Some(self.answered_by.as_str()).filter(|who| !who.is_empty())
+    }
+
+    /// Puts the noted answer in the position of `answer`.
+    fn replace(self, answer: &mut SaveApproval) {
+        let resolved_by = self.who().map(str::to_owned);
+        let noted = self.answer.0;
+        *answer = SaveApproval {
+            execution_id: std::mem::take(&mut answer.execution_id),
+            decision: noted.outcome().into(),
+            tool_input: noted.tool_input,
+            reason: noted.reason,
+            remember: noted.remember,
+            resolved_by,
+            answer_id: Some(self.answer_id),
+            is_through_engine: false,
+        };
     }
 }
 

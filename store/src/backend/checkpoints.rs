@@ -200,7 +200,7 @@ pub(super) async fn note_failed_call(
         run_epoch: runs::newest(step.epoch),
         model_chain: stored,
         step_calls: i64::from(failed.calls),
-        falls_back: failed.fallback.is_some(),
+        falls_back: failed.fallback.is_some() || failed.chain.left_response.is_some(),
     };
     let noted = note.query()?.execute(connection).await?;
     Ok(noted.rows_affected() == 1)

@@ -8,16 +8,16 @@ use everturn_proto::{
 use super::{
     Connection,
     checkpoints::{CheckpointRow, insert_or_replace},
-    dialect::WRITES_IN_PARTS,
+    dialect::{Parts, WRITES_IN_PARTS},
     runnable_approvals, runs,
     snapshot::load_assistants,
     statement::Statement as _,
     statements::tools::{FinishTool, ReleaseTool, StartTool, Tool},
-    write::insert_ended,
+    write::{Completion, complete, complete_state, insert_ended},
 };
 use crate::{
     api::{Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
-    batch::{ToolRow, checkpoint_id},
+    batch::{ToolRow, checkpoint_id, completion_id},
     columns::now,
     error::{Missing, StoreError},
     rows::tools::{StartedRow, ToolColumns},
@@ -119,7 +119,7 @@ pub(super) async fn release_tool(
     Ok(())
 }
 
-/// Records the end of a tool execution, and returns the record. The first end wins.
+/// Records the end of a tool execution with its checkpoint `tool_complete`, and returns the record. The first end wins.
 pub(super) async fn finish_tool(
     connection: &mut Connection,
     key: &ToolKey,
@@ -130,12 +130,14 @@ pub(super) async fn finish_tool(
         let message = format!("`{status}` is no way for a tool to end");
         return Err(StoreError::Conflict(message));
     }
+    let (step, now) = (key.step_key(), now());
     let open = ToolStatus::OPEN.map(String::from);
+    let state = complete_state(&key.execution_id, &end.status);
     let finish = FinishTool {
         status: end.status.as_str(),
         is_error: end.is_error,
         duration_ms: i64::from(end.duration_ms),
-        now: now(),
+        now,
         events: &end.events,
         result: &end.result,
         full_result: end.full_result.as_ref(),
@@ -143,20 +145,41 @@ pub(super) async fn finish_tool(
         execution_id: &key.execution_id,
         agent_execution_id: &key.agent_execution_id,
         open_statuses: &open,
+        checkpoint_id: &completion_id(&key.conversation_id, &key.execution_id),
+        message_id: &step.message_id,
+        checkpoint_type: CheckpointType::ToolComplete.as_str(),
+        execution_state: &state,
     };
     let query = finish.query_as()?;
     let mut finished: Vec<ToolColumns> = query.fetch_all(&mut *connection).await?;
     if let Some(columns) = finished.pop() {
-        return Ok(columns.into());
+        let record = ToolRecord::from(columns);
+        if !WRITES_IN_PARTS {
+            note_end(connection, &step, &record).await?;
+        }
+        return Ok(record);
     }
     if let Some(record) = find_record(connection, key).await? {
         return Ok(record);
     }
-    let step = key.step_key();
     let tool = lost_record(connection, key, &step).await?;
-    insert_ended(connection, &step, tool, end, now()).await?;
+    insert_ended(connection, &step, tool, end, now).await?;
     let record = find_record(connection, key).await?;
     record.ok_or_else(|| no_record(key))
+}
+
+/// Stores the checkpoint `tool_complete` of an ended tool execution.
+async fn note_end(connection: &mut Connection, step: &StepKey, record: &ToolRecord) -> Result<()> {
+    let completion = Completion {
+        step,
+        number: step.step,
+        execution_id: &record.call.execution_id,
+        attempt: record.attempt,
+        status: &record.status,
+    };
+    let mut parts = Parts::default();
+    complete(&mut parts, &[completion], now());
+    parts.execute(connection).await
 }
 
 /// Rebuilds a tool's missing record from the assistant's row of the step that asked for the tool.

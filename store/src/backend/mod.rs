@@ -99,7 +99,7 @@
 //! | `save`: steer | 6 |
 //! | `save`: any other end | about 10 |
 //! | `save`: approval | 9 |
-//! | `save`, repeated | 6 |
+//! | `save`, repeated | 6; of an approval: 7 |
 //! | `begin_look` | 3; when this gateway looks: 5 · `due_checks`: 3 to 5 |
 //! | `unfinished` | 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
 //! | `backlog` | 2 |

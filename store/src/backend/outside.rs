@@ -2,25 +2,54 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
-use everturn_proto::words::{ToolKind, ToolStatus};
+use everturn_proto::words::{ApprovalState, CheckpointType, ToolKind, ToolStatus};
+use sqlx::FromRow;
 
 use super::{
-    Database, approvals, key_of_caller, runnable_approvals,
+    Database, approvals,
+    dialect::{Parts, WRITES_IN_PARTS},
+    key_of_caller, runnable_approvals,
     statement::Statement as _,
     statements::outside::{self, ClaimClientTool, NoteAnswer, StoreResult, WaitingTools},
+    write::{self, Completion},
 };
 use crate::{
     api::{
         Access, ClientToolClaim, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools,
-        PageLimit, Result, ResultSender, ToolEnd,
+        PageLimit, Result, ResultSender, StepKey, ToolEnd,
     },
+    batch::completion_id,
     columns::now,
     rows::{ranked::RankedRow, tools::OutsideToolRow},
 };
 
-/// The most noted answers per call. The turn takes the first valid answer, so further answers exist only if they arrive
-/// before the turn stores its choice.
+/// The most noted answers per call. Further answers exist only if they arrive before the turn stores an answer.
 const MAX_ANSWERS: i64 = 32;
+
+/// The call of an ended tool execution.
+#[derive(FromRow)]
+struct EndedRow {
+    agent_execution_id: String,
+    message_id: String,
+    #[sqlx(try_from = "i64")]
+    step: u32,
+    #[sqlx(try_from = "i64")]
+    attempt: u32,
+}
+
+impl EndedRow {
+    /// Returns the step of the call, and the attempt of the tool.
+    fn of(self, conversation_id: &str) -> (StepKey, u32) {
+        let step = StepKey {
+            conversation_id: conversation_id.to_owned(),
+            message_id: self.message_id,
+            agent_execution_id: self.agent_execution_id,
+            step: self.step,
+            epoch: None,
+        };
+        (step, self.attempt)
+    }
+}
 
 #[async_trait]
 impl OutsideTools for Database {
@@ -78,13 +107,15 @@ impl OutsideTools for Database {
                 (ToolKind::Remote, ToolStatus::Running, Some(run_id))
             }
         };
+        let now = now();
+        let state = write::complete_state(execution_id, &end.status);
         // A single statement decides. The end of the turn locks the same record and therefore comes before or after
         // this statement.
         let store = StoreResult {
             status: end.status.as_str(),
             is_error: end.is_error,
             duration_ms: i64::from(end.duration_ms),
-            now: now(),
+            now,
             events: &end.events,
             result: &end.result,
             full_result: end.full_result.as_ref(),
@@ -96,9 +127,28 @@ impl OutsideTools for Database {
             kind: kind.as_str(),
             open_status: status.as_str(),
             claimant: run_id,
+            checkpoint_id: &completion_id(conversation_id, execution_id),
+            checkpoint_type: CheckpointType::ToolComplete.as_str(),
+            execution_state: &state,
         };
-        let query = store.query_as::<(String,)>()?;
-        let call = self.in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) });
+        let query = store.query_as::<EndedRow>()?;
+        let call = self.together(async |connection| {
+            let ended = query.fetch_all(&mut *connection).await?.pop();
+            if !WRITES_IN_PARTS && let Some(ended) = ended {
+                let (step, attempt) = ended.of(conversation_id);
+                let completion = Completion {
+                    step: &step,
+                    number: step.step,
+                    execution_id,
+                    attempt,
+                    status: &end.status,
+                };
+                let mut parts = Parts::default();
+                write::complete(&mut parts, &[completion], now);
+                parts.execute(connection).await?;
+            }
+            Ok(())
+        });
         self.in_claim_share(&key_of_caller(access, conversation_id), call)
             .await?;
         self.outside_tool(access, conversation_id, execution_id)
@@ -113,7 +163,7 @@ impl OutsideTools for Database {
         answer: NewAnswer<'_>,
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer> {
-        if answer.approves {
+        if answer.answer.outcome() == ApprovalState::Approved {
             let may = self.in_time(async {
                 let connection = &mut *self.single().await?;
                 let who = answer.answered_by;
@@ -131,6 +181,7 @@ impl OutsideTools for Database {
             answer_id: answer.id,
             answered_by: answer.answered_by.unwrap_or_default(),
             now: now(),
+            answer: answer.answer,
             max_answers: MAX_ANSWERS,
         };
         let query = note.query_as()?;

@@ -60,9 +60,7 @@ pub(super) async fn save(
         ..SaveResult::default()
     };
     if state.stored_sequence.is_some() {
-        if request.save == Save::Thought {
-            note_answers(connection, &request.step, &mut as_stored).await?;
-        }
+        note_stored(connection, &request, &mut as_stored).await?;
         return Ok(Saved {
             log_id,
             result: as_stored,
@@ -127,6 +125,23 @@ async fn refused(
         }
         _ => Ok(None),
     }
+}
+
+/// Adds the facts of the stored batch that the run decides on.
+async fn note_stored(
+    connection: &mut Connection,
+    request: &BatchRequest,
+    result: &mut SaveResult,
+) -> Result<()> {
+    match &request.save {
+        Save::Thought => note_answers(connection, &request.step, result).await?,
+        Save::Approval(answer) => {
+            let (id, call) = (&request.step.conversation_id, &answer.execution_id);
+            result.approval_saved = approvals::stored(connection, id, call).await?;
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Adds the answers and results that a reset or resumed run need not wait for when saving a thought again.

@@ -135,6 +135,7 @@ async fn load_delegate_call(
     };
     let tool = asked.iter().find_map(|row| row.record_of(is_wanted));
     Ok(tool.map(|tool| DelegateCall {
+        asked_by: asked_by.agent_execution_id.clone(),
         started_at: Some(parent.started_at),
         tool,
         missing_of: Some(asked_by),

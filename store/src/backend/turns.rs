@@ -227,7 +227,7 @@ impl ToolClaims for Database {
 
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
         let call =
-            self.in_time(async { claims::finish_tool(&mut *self.single().await?, key, end).await });
+            self.together(async |connection| claims::finish_tool(connection, key, end).await);
         let record = self.in_claim_share(&key.conversation_id, call).await?;
         self.note_tool_end(key, &record);
         Ok(record)

@@ -201,6 +201,7 @@ impl Builder<'_> {
             }
         };
         self.batch.delegate_call_end = Some(DelegateCallEnd {
+            asked_by: call.asked_by.clone(),
             tool: call.tool.clone(),
             end: tool_end,
             missing_of: call.missing_of.clone(),

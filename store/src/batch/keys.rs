@@ -60,6 +60,16 @@ pub fn checkpoint_id(
     Uuid::new_v5(&CHECKPOINT_NAMESPACE, name.as_bytes()).to_string()
 }
 
+/// Returns the id of the checkpoint `tool_complete`. A tool execution ends once, and a client that ends a call knows no
+/// agent execution, so the id follows from the conversation and the tool execution alone.
+pub fn completion_id(conversation_id: &str, execution_id: &str) -> String {
+    let name = format!(
+        "{conversation_id}\0{execution_id}\0{}\0",
+        CheckpointType::ToolComplete
+    );
+    Uuid::new_v5(&CHECKPOINT_NAMESPACE, name.as_bytes()).to_string()
+}
+
 /// Returns the id of an event. Building a batch again gives identical ids. A batch is stored when the event with index
 /// 0 is stored.
 pub fn event_id(conversation_id: &str, batch_key: &str, index: usize) -> String {

@@ -70,6 +70,9 @@ impl Builder<'_> {
         let stored = self.snapshot.tool(&tool.record.call.execution_id);
         let is_recorded = tool.record.end.is_some() && stored == Some(tool);
         let mut tool = tool.clone();
+        // A rebuilt record has no attempt. Its status says that the tool may have run.
+        let has_begun = tool.record.attempt > 0 || tool.record.status == ToolStatus::Running;
+        let ends_run = tool.record.end.is_none() && has_begun;
         let end = match tool.record.end.take() {
             Some(end) => end,
             None => end_without_result(&tool.record, closing),
@@ -94,7 +97,11 @@ impl Builder<'_> {
         tool.record.status = end.status.clone();
         tool.record.end = Some(end);
         tool.observed_sequence = Some(sequence);
-        let observed = ObservedTool { tool, is_recorded };
+        let observed = ObservedTool {
+            tool,
+            is_recorded,
+            ends_run,
+        };
         self.batch.observed_tools.push(observed);
         Ok(())
     }

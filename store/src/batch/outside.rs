@@ -7,7 +7,7 @@ use everturn_proto::{
     words::{ApprovalBy, ApprovalState, EventType, THROUGH_ENGINE, ToolKind, ToolStatus},
 };
 
-use super::{ToolRow, builder::Builder, observe::Closing};
+use super::{SavedAnswer, ToolRow, builder::Builder, observe::Closing};
 use crate::{
     api::{DefinedTool, Result},
     error::{Missing, StoreError},
@@ -77,6 +77,11 @@ impl Builder<'_> {
             return Ok(());
         }
         let decision = answer.decision();
+        self.batch.saved_answer = Some(SavedAnswer {
+            execution_id: execution_id.clone(),
+            decision: decision.clone(),
+            answer_id: answer.answer_id.clone(),
+        });
         let error = match &decision {
             ApprovalState::Approved => {
                 self.approve(tool, answer);

@@ -3,8 +3,8 @@
 use everturn_proto::{
     Json,
     event::WorkPlan,
-    turn::{SaveResult, ToolCall},
-    words::{AgentExecutionStatus, EventType},
+    turn::{SaveResult, SavedApproval, ToolCall},
+    words::{AgentExecutionStatus, ApprovalState, EventType},
 };
 
 use super::{AssistantRow, ToolRow};
@@ -29,6 +29,8 @@ pub struct Batch {
     pub approved_tool: Option<ToolRow>,
     /// The id of an assistant row, and its calls for the model. One call has a person's edited input.
     pub edited_calls: Option<(String, Vec<ToolCall>)>,
+    /// The answer to an approval.
+    pub saved_answer: Option<SavedAnswer>,
     /// The tool that needs no more approvals in the conversation.
     pub granted_tool: Option<DefinedTool>,
     /// Records of ended tools, observed by the batch. Missing records are inserted.
@@ -62,9 +64,24 @@ impl Batch {
         SaveResult {
             status: status.into(),
             last_sequence: self.last_sequence,
+            approval_saved: self.saved_answer.as_ref().map(|saved| SavedApproval {
+                decision: (&saved.decision).into(),
+                answer_id: saved.answer_id.clone(),
+            }),
             ..SaveResult::default()
         }
     }
+}
+
+/// The answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedAnswer {
+    /// The tool execution of the call.
+    pub execution_id: String,
+    /// How the approval was answered.
+    pub decision: ApprovalState,
+    /// The id of the answer; `None` when nobody answered.
+    pub answer_id: Option<String>,
 }
 
 /// An event to append.
@@ -111,6 +128,9 @@ pub struct ObservedTool {
     pub tool: ToolRow,
     /// True when the end is stored already. Only the record's observe is new.
     pub is_recorded: bool,
+    /// True when the batch ends a tool execution that has begun, or may have begun. The end gets its checkpoint
+    /// `tool_complete`.
+    pub ends_run: bool,
 }
 
 /// A step with calls that the batch observes. With the last observe, the step's assistant row gets the results of the
@@ -126,6 +146,8 @@ pub struct ObservedStep {
 /// The end of the call that started a sub-agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegateCallEnd {
+    /// The agent execution that made the call.
+    pub asked_by: String,
     /// The row of the call.
     pub tool: ToolRow,
     /// How the call ends.

@@ -203,6 +203,9 @@ impl ToolRow {
 /// The `delegate` call that started a sub-agent.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct DelegateCall {
+    /// The agent execution that made the call.
+    #[sqlx(rename = "agent_execution_id")]
+    pub asked_by: String,
     /// Start of the sub-agent.
     pub started_at: Option<DateTime<Utc>>,
     /// The row of the call.

@@ -2,7 +2,10 @@
 
 use chrono::{TimeDelta, Utc};
 use everturn_proto::{
-    turn::{CallRule, SaveApproval, SaveThought, ToolCall, save_request::Batch},
+    turn::{
+        CallRule, ResolveApproval, SaveApproval, SaveResult, SaveThought, SavedApproval, ToolCall,
+        save_request::Batch,
+    },
     words::{
         AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, AuditAction, AuditActorKind,
         AuditOutcome, Effect,
@@ -74,12 +77,23 @@ pub async fn calls_that_wait_are_counted_by_agent(backend: &impl Backend) {
     assert_eq!(turn.store.backlog(later).await.unwrap().approvals, []);
 }
 
-/// Notes an answer as a gateway does.
+/// Notes an answer as a gateway does. An id that begins with `deny` is the id of a denial.
 async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> NotedAnswer {
+    let decision = if id.starts_with("deny") {
+        "deny"
+    } else {
+        "approve"
+    };
+    let given = ResolveApproval {
+        execution_id: call.into(),
+        decision: decision.into(),
+        reason: Some(format!("because of {id}")),
+        ..ResolveApproval::default()
+    };
     let answer = NewAnswer {
         id,
         answered_by: Some(by).filter(|by| !by.is_empty()),
-        approves: !id.starts_with("deny"),
+        answer: &given,
     };
     store
         .note_answer(&tenant(), "c", call, answer, None)
@@ -93,6 +107,16 @@ async fn save<S: TurnStore>(
     id: &str,
     decision: ApprovalState,
 ) -> Option<ApprovalRefusal> {
+    let saved = save_answer(turn, id, decision).await;
+    saved.approval_refused.map(ApprovalRefusal::from)
+}
+
+/// Saves an answer as a turn does.
+async fn save_answer<S: TurnStore>(
+    turn: &Turn<S>,
+    id: &str,
+    decision: ApprovalState,
+) -> SaveResult {
     let answer = SaveApproval {
         execution_id: turn.execution_id(0, 0),
         decision: decision.into(),
@@ -101,9 +125,7 @@ async fn save<S: TurnStore>(
         remember: true,
         ..SaveApproval::default()
     };
-    let request = turn.request(0, Batch::Approval(answer));
-    let saved = turn.store.save(&request).await.unwrap();
-    saved.result.approval_refused.map(ApprovalRefusal::from)
+    turn.save(0, Batch::Approval(answer)).await.result
 }
 
 /// Returns who answered, and through what.
@@ -217,6 +239,82 @@ pub async fn whoever_asked_may_deny(backend: &impl Backend) {
     assert_eq!(noted, NotedAnswer::Noted);
     assert_eq!(save(&turn, "deny", ApprovalState::Denied).await, None);
     assert_eq!(answered(&turn).await, Some(("ann".into(), None)));
+}
+
+/// The engine brings the first of several words when a worker comes back.
+pub async fn the_newest_word_of_a_person_is_saved(backend: &impl Backend) {
+    for (noted, brought, newest) in [
+        (vec!["a", "deny"], "a", "deny"),
+        (vec!["deny", "a"], "deny", "a"),
+        // A person repeats the first word after the second.
+        (vec!["a", "deny", "a"], "deny", "a"),
+        (vec!["deny", "a", "deny"], "a", "deny"),
+        (vec!["a", "b"], "a", "b"),
+    ] {
+        let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Gateway)).await;
+        let call = turn.execution_id(0, 0);
+        for id in &noted {
+            note(&turn.store, &call, id, &format!("person of {id}")).await;
+        }
+        let decision = |id: &str| {
+            if id.starts_with("deny") {
+                ApprovalState::Denied
+            } else {
+                ApprovalState::Approved
+            }
+        };
+        let stored = SavedApproval {
+            decision: decision(newest).into(),
+            answer_id: Some(newest.into()),
+        };
+        let saved = save_answer(&turn, brought, decision(brought)).await;
+        assert_eq!(saved.approval_refused, None);
+        assert_eq!(saved.approval_saved, Some(stored.clone()), "{noted:?}");
+        let by = format!("person of {newest}");
+        assert_eq!(answered(&turn).await, Some((by, None)));
+        let resolved = turn.data("approval_resolved").await;
+        assert_eq!(resolved["decision"], stored.decision);
+        assert_eq!(resolved["reason"], format!("because of {newest}"));
+        // Neither a replay nor a later word changes the answer.
+        note(&turn.store, &call, "deny_late", "eve").await;
+        for again in [brought, "deny_late"] {
+            let repeated = save_answer(&turn, again, decision(again)).await;
+            assert_eq!(repeated.approval_saved, Some(stored.clone()));
+        }
+        let claim = turn.store.claim_tool(&turn.tool(0, 0), "w").await.unwrap();
+        let runs = matches!(claim, ToolClaim::Run { .. });
+        assert_eq!(runs, newest != "deny", "{noted:?}");
+        let deleted = turn.store.delete_conversation(&tenant(), "c", None).await;
+        assert!(deleted.unwrap());
+    }
+}
+
+pub async fn a_word_without_the_right_does_not_count(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Other, &AnswersFrom::Engine)).await;
+    let call = turn.execution_id(0, 0);
+    note(&turn.store, &call, "deny", "ann").await;
+    note(&turn.store, &call, "a", "bob").await;
+    // Bob joins the turn after he has approved, and may approve no more.
+    let steer = NewMessage {
+        sent_by: Some("bob".into()),
+        ..new_message("c", "steer", None)
+    };
+    turn.store.queue_message(&tenant(), steer).await.unwrap();
+    turn.steer("steer", "").await;
+    assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
+    assert_eq!(answered(&turn).await, Some(("ann".into(), None)));
+    assert_eq!(turn.data("approval_resolved").await["decision"], "denied");
+}
+
+pub async fn an_answer_through_the_engine_is_saved_beside_noted_words(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    note(&turn.store, &turn.execution_id(0, 0), "deny", "ann").await;
+    for _ in 0..2 {
+        let saved = save_answer(&turn, "by hand", ApprovalState::Approved).await;
+        assert_eq!(saved.approval_saved.unwrap().decision, "approved");
+    }
+    let operator = ("operator".into(), Some("engine".into()));
+    assert_eq!(answered(&turn).await, Some(operator));
 }
 
 pub async fn the_answers_to_a_call_are_bounded(backend: &impl Backend) {

@@ -1,7 +1,10 @@
 //! The audit trail, and what is known of tenants.
 
 use chrono::{TimeDelta, Utc};
-use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
+use everturn_proto::{
+    turn::ResolveApproval,
+    words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind},
+};
 use everturn_store::{
     Access, AuditActor, AuditEntry, AuditQuery, AuditTarget, AuditTrail, Conversations, KeyKind,
     KeyMaker, Keys, NewAnswer, NewAuditEntry, NewConversation, NewKey, NotedAnswer, OutsideTools,
@@ -323,10 +326,14 @@ pub async fn a_change_and_its_entry_are_there_together(backend: &impl Backend) {
         let answer = store.revoke_key(id, Some(&revoked(id))).await.unwrap();
         assert_eq!(answer, is_there);
     }
+    let denied = ResolveApproval {
+        decision: "deny".into(),
+        ..ResolveApproval::default()
+    };
     let answer = NewAnswer {
         id: "a",
         answered_by: Some("ann"),
-        approves: false,
+        answer: &denied,
     };
     let answered = entry(Some("t"), AuditAction::ApprovalAnswered, "exec");
     let access = tenant();

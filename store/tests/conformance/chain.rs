@@ -2,9 +2,9 @@
 
 use everturn_proto::{event::ModelFallback, words::AgentExecutionStatus};
 use everturn_store::{
-    Access, AgentExecutions, ChainPosition, ClaimedCall, DayBudget, Estimate, FailedCall,
-    ModelCalls, NotedFailure, Refusals, Reservation, StepClaim, TenantUsage, Turns, UsageQuery,
-    WaitingCall,
+    Access, AgentExecutions, BackgroundResponse, ChainPosition, ClaimedCall, DayBudget, Estimate,
+    FailedCall, ModelCalls, NotedFailure, Refusals, Reservation, StepClaim, TenantUsage, Turns,
+    UsageQuery, WaitingCall,
 };
 use serde_json::json;
 
@@ -196,4 +196,35 @@ pub async fn what_a_cut_call_took_counts_for_its_model(backend: &impl Backend) {
         .map(|day| (day.name(), day.cut_calls, day.cut_tokens))
         .collect();
     assert_eq!(cut, [("/m1", 2, 200), ("p/second", 1, 100)]);
+}
+
+/// A step that leaves a model a second time saves no event.
+pub async fn a_response_of_a_left_model_is_for_the_next_call_to_cancel(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let response = BackgroundResponse {
+        provider: "p".into(),
+        model: "first".into(),
+        id: "resp_1".into(),
+    };
+    let step = turn.step(0);
+    claim(&turn, 0).await;
+    for (generation, event) in [(1, true), (2, false)] {
+        let noted = turn.store.note_response(&step, generation, &response).await;
+        assert!(noted.unwrap());
+        let mut left = fallback(&turn);
+        left.chain.left_response = Some(response.clone());
+        if !event {
+            left.fallback = None;
+        }
+        assert_ne!(
+            note(&turn, generation, &left).await,
+            NotedFailure::Superseded
+        );
+        let claimed = turn.store.claim_step(&step, None).await.unwrap();
+        let StepClaim::Call(call) = claimed else {
+            panic!("nothing is stored")
+        };
+        assert_eq!(call.background, None, "no call reads the response");
+        assert_eq!(call.chain, Some(left.chain));
+    }
 }

@@ -258,8 +258,8 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
     }
     assert_eq!(
         backend.row_count().await,
-        rows + 3,
-        "one tool_start each, whatever the attempts"
+        rows + 6,
+        "one tool_start and one tool_complete each, whatever the attempts"
     );
     let mut unknown = turn.tool(0, 0);
     unknown.execution_id = "exec_none".into();

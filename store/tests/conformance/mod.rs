@@ -18,6 +18,7 @@ pub mod chain;
 pub mod checks;
 pub mod chosen_models;
 pub mod claims;
+pub mod completions;
 pub mod context;
 pub mod conversations;
 pub mod delegation;
@@ -240,12 +241,16 @@ macro_rules! conformance_suite {
             chain::a_step_knows_its_place_in_the_chain,
             chain::a_refused_call_waits_until_the_next_call,
             chain::a_step_falls_back_once_and_tells_it,
+            chain::a_response_of_a_left_model_is_for_the_next_call_to_cancel,
             chain::a_call_that_is_useless_notes_nothing,
             chain::what_a_cut_call_took_counts_for_its_model,
             claims::tools_of_each_effect_class,
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
             claims::a_reply_with_a_used_call_id_is_not_stored,
+            completions::each_tool_has_a_checkpoint_before_and_one_after,
+            completions::a_tool_that_is_closed_has_a_checkpoint_if_it_began,
+            completions::a_sub_agents_call_has_a_checkpoint_before_and_one_after,
             budgets::a_call_reserves_and_its_answer_settles,
             budgets::a_call_that_was_cut_counts_in_full,
             usage::a_cut_call_counts_without_a_budget,
@@ -282,6 +287,9 @@ macro_rules! conformance_suite {
             approvals::only_gateways_answer_when_it_is_so_configured,
             approvals::whoever_asked_may_not_approve,
             approvals::whoever_asked_may_deny,
+            approvals::the_newest_word_of_a_person_is_saved,
+            approvals::a_word_without_the_right_does_not_count,
+            approvals::an_answer_through_the_engine_is_saved_beside_noted_words,
             approvals::the_answers_to_a_call_are_bounded,
             approvals::a_conversation_knows_with_which_definitions_it_has_used_tools,
             outside::the_clients_first_result_is_kept,

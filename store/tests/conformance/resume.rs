@@ -42,7 +42,8 @@ async fn interrupted<B: Backend>(backend: &B, end: &ToolEnd) -> Turn<B::Store> {
     turn
 }
 
-/// The checkpoint before a tool is `tool_start`; the one after it is the tool's record, which holds its end.
+/// The checkpoint before a tool is `tool_start`. The checkpoint after the tool, `tool_complete`, names the tool's record.
+/// The record holds the end.
 pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl Backend) {
     let end = tool_end("\"found\"");
     let turn = interrupted(backend, &end).await;

@@ -360,15 +360,15 @@ pub async fn a_tools_plan_events_are_saved_before_its_observe(backend: &impl Bac
     );
     assert_eq!(
         backend.row_count().await,
-        rows + 5,
-        "four events and one plan"
+        rows + 7,
+        "four events, one plan and two checkpoints"
     );
     assert_eq!(turn.data("work_plan").await["plan_id"], "p");
     let running = "DELETE FROM work_plans WHERE CAST(steps AS TEXT) LIKE '%\"running\"%'";
     backend.run(running).await;
     assert_eq!(
         backend.row_count().await,
-        rows + 4,
+        rows + 6,
         "the event changed the plan, which was stored before it"
     );
 }

@@ -13,7 +13,8 @@ use std::{
 };
 
 use everturn_proto::{
-    turn::{PlannedCall, ResolveApproval, WaitingApproval},
+    ids,
+    turn::{PlannedCall, ResolveApproval, SavedApproval, WaitingApproval},
     words::{AnswersFrom, ApprovalRefusal, ToolKind},
 };
 
@@ -281,10 +282,20 @@ impl Outside {
             .and_then(|known| known.answer.as_ref())
     }
 
-    /// Notes that the answer is stored.
-    pub(crate) fn answer_stored(&mut self, execution_id: &str) {
-        if let Some(known) = self.approvals.get_mut(execution_id) {
-            known.is_stored = true;
+    /// Notes that an answer to the call is stored. When the store has saved a newer answer of a person, the sender of the
+    /// call's answer gets a refusal.
+    pub(crate) fn answer_stored(&mut self, execution_id: &str, saved: Option<&SavedApproval>) {
+        let Some(known) = self.approvals.get_mut(execution_id) else {
+            return;
+        };
+        known.is_stored = true;
+        let number = known.number;
+        let replaced = known.answer.as_ref().zip(saved);
+        let replaced = replaced.filter(|(answer, saved)| is_replaced(answer, saved));
+        if let Some((answer, _)) = replaced {
+            let answer = answer.clone();
+            let why = ApprovalRefusal::Replaced.message("a newer answer to the call was stored");
+            self.note_refused(number, &answer, why);
         }
     }
 
@@ -360,6 +371,15 @@ impl Outside {
             .get(execution_id)
             .is_some_and(|known| known.answer.is_none())
     }
+}
+
+/// True when the stored answer is not the given answer. An expiry has no decision, so nobody has sent it.
+fn is_replaced(answer: &ResolveApproval, saved: &SavedApproval) -> bool {
+    let is_other = match &saved.answer_id {
+        Some(id) => *id != ids::answer_id(answer),
+        None => saved.decision() != answer.outcome(),
+    };
+    !answer.decision.is_empty() && is_other
 }
 
 fn keep<T>(early: &mut VecDeque<T>, item: T) {

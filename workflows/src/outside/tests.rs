@@ -54,7 +54,7 @@ fn the_first_fitting_answer_counts() {
         Err(Refusal::BeingStored)
     );
     assert!(!outside.is_settled("a"));
-    outside.answer_stored("a");
+    outside.answer_stored("a", None);
     assert_eq!(
         outside.check(&another, Through::Update),
         Err(Refusal::Answered)
@@ -127,7 +127,7 @@ fn too_late_is_answered() {
         "the approval; the client is not asked before it"
     );
     outside.expire("a");
-    outside.answer_stored("a");
+    outside.answer_stored("a", None);
     assert_eq!(
         outside.check(&answer("a", "approve", Some("hash")), Through::Update),
         Err(Refusal::Answered)
@@ -194,4 +194,44 @@ fn a_call_whose_answer_the_store_refuses_waits_on() {
         assert!(outside.resolve(wrong, Through::Signal).is_err());
     }
     assert_eq!(outside.refused_answers().len(), MAX_REFUSED);
+}
+
+#[test]
+fn the_sender_of_a_replaced_answer_is_told() {
+    let approve = answer("a", "approve", Some("hash"));
+    let saved = |decision: &str, answer_id: Option<String>| SavedApproval {
+        decision: decision.to_owned(),
+        answer_id,
+    };
+    for (stored, is_told) in [
+        (saved("approved", Some(ids::answer_id(&approve))), false),
+        (
+            saved("denied", Some("a/of another person".to_owned())),
+            true,
+        ),
+        // Also for an answer with the same decision: its input may differ.
+        (
+            saved("approved", Some("a/of another person".to_owned())),
+            true,
+        ),
+        (saved("approved", None), false),
+        (saved("expired", None), true),
+    ] {
+        let mut outside = Outside::default();
+        outside.begin_step(&[bound("a", &AnswersFrom::Engine)]);
+        let number = outside.resolve(approve.clone(), Through::Update).unwrap();
+        outside.answer_stored("a", Some(&stored));
+        assert!(outside.is_settled("a"));
+        let why = outside.refusal_of(number).unwrap_or_default();
+        assert_eq!(
+            why.starts_with("approval_replaced: "),
+            is_told,
+            "{stored:?}"
+        );
+    }
+    let mut outside = Outside::default();
+    outside.begin_step(&[bound("a", &AnswersFrom::Engine)]);
+    outside.expire("a");
+    outside.answer_stored("a", Some(&saved("expired", None)));
+    assert_eq!(outside.refused_answers(), [""; 0]);
 }

@@ -1445,7 +1445,7 @@ class Checkpoint(TypedDict):
     The number of the step, from 0.
     """
     stored_at: str
-    type: Literal['llm_complete', 'tool_start', 'llm_partial']
+    type: Literal['llm_complete', 'tool_start', 'tool_complete', 'llm_partial']
 
 
 class ClaimOfClientTool(TypedDict):

@@ -1338,7 +1338,7 @@ export interface components {
             step: number;
             stored_at: string;
             /** @enum {string} */
-            type: "llm_complete" | "tool_start" | "llm_partial";
+            type: "llm_complete" | "tool_start" | "tool_complete" | "llm_partial";
         };
         /** @description A client's claim of a tool call. */
         ClaimOfClientTool: {

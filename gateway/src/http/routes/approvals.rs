@@ -144,10 +144,7 @@ pub(super) async fn resolve(
     if answer.input_hash() != call.record.call.input_hash {
         return Err(mismatch());
     }
-    let decision = match answer.decision() {
-        Decision::Approve => ApprovalState::Approved,
-        Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
-    };
+    let decision = answer.outcome();
     let entry = entry(&state, &caller, &conversation, &call, &answer);
     note(&state, &caller, &conversation, &answer, &entry).await?;
     let sub_agent = state.sub_agent_of(&caller, &conversation, &call).await?;
@@ -165,6 +162,9 @@ pub(super) async fn resolve(
         ..entry
     };
     state.audit.append(&ended).await?;
+    if outcome == ApprovalOutcome::Refused(ApprovalRefusal::Replaced) {
+        return Err(refused(&outcome));
+    }
     if !is_taken {
         // An earlier answer may have won, or the call may have expired, or the turn may have ended.
         let (_, call) = state.outside_tool(&caller, &path).await?;
@@ -205,8 +205,8 @@ fn entry(
     }
 }
 
-/// Stores the name of the person who answers. The store takes the name from the row written here, because a name
-/// received through Temporal proves no identity.
+/// Stores the answer and the name of the person who answers. The store takes both from the row written here: a name
+/// received through Temporal proves no identity, and the newest answer counts until the turn has stored an answer.
 async fn note(
     state: &GatewayState,
     caller: &Caller,
@@ -217,7 +217,7 @@ async fn note(
     let new = NewAnswer {
         id: &ids::answer_id(answer),
         answered_by: answer.resolved_by.as_deref(),
-        approves: answer.decision() == Decision::Approve,
+        answer,
     };
     let (conversation_id, execution_id) = (&conversation.id, &answer.execution_id);
     let noted = state
@@ -287,6 +287,10 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
         ApprovalOutcome::Refused(ApprovalRefusal::Answered) => {
             Problem::new(Code::ApprovalAnswered, "Another answer came first.")
         }
+        ApprovalOutcome::Refused(ApprovalRefusal::Replaced) => Problem::new(
+            Code::ApprovalAnswered,
+            "A newer answer replaced this answer before a worker took it.",
+        ),
         ApprovalOutcome::Refused(ApprovalRefusal::Mismatch) => mismatch(),
         ApprovalOutcome::Refused(ApprovalRefusal::NeedsOther) => needs_other(),
         ApprovalOutcome::Refused(ApprovalRefusal::Invalid) => {

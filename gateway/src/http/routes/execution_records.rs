@@ -53,7 +53,7 @@ pub(super) struct CheckpointBody {
     checkpoint_type: String,
     /// The number of the step, from 0.
     step: u32,
-    /// Tool execution that began; null for a model's reply.
+    /// Tool execution that began or ended; null for a model's reply.
     #[schema(required = true, value_type = Option<Id>)]
     execution_id: Option<String>,
     /// Number of the attempt that stored the checkpoint: an LLM call's attempt or a tool's attempt. 0: hooks before the
@@ -78,6 +78,7 @@ fn checkpoint_types() -> Object {
     let types = [
         CheckpointType::LlmComplete,
         CheckpointType::ToolStart,
+        CheckpointType::ToolComplete,
         CheckpointType::LlmPartial,
     ];
     one_of(&types.each_ref().map(CheckpointType::as_str))

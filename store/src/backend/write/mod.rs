@@ -9,7 +9,9 @@ mod rows;
 mod tools;
 pub(crate) mod values;
 
-pub(super) use tools::{insert_ended, insert_unless_recorded};
+pub(super) use tools::{
+    Completion, complete, complete_state, insert_ended, insert_unless_recorded,
+};
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{

@@ -3,13 +3,18 @@
 use std::iter;
 
 use chrono::{DateTime, Utc};
+use everturn_proto::{
+    turn::ToolCompleteState,
+    words::{CheckpointType, ToolStatus},
+};
 
 use super::super::{
     Connection,
     dialect::Parts,
     statements::{
+        checkpoints::InsertCompletions,
         messages::SetToolCalls,
-        outside::{ApproveTool, InsertGrant},
+        outside::{ApproveTool, InsertGrant, MarkSavedAnswer},
         tools::{
             EndDelegateCall, InsertObservedTools, InsertTools, InsertToolsUnlessRecorded,
             ObserveTool,
@@ -18,7 +23,7 @@ use super::super::{
 };
 use crate::{
     api::{Result, StepKey, ToolEnd},
-    batch::{Batch, DelegateCallEnd, ObservedTool, ToolRow},
+    batch::{Batch, DelegateCallEnd, ObservedTool, ToolRow, completion_id},
 };
 
 /// Returns a row of an insert of records. The inserts have the same columns, and differ in the case of an existing
@@ -60,6 +65,59 @@ macro_rules! record {
     }};
 }
 
+/// A tool execution that has ended, for its checkpoint `tool_complete`.
+pub(in super::super) struct Completion<'a> {
+    /// The message and the agent execution of the call.
+    pub(in super::super) step: &'a StepKey,
+    /// The number of the call's step.
+    pub(in super::super) number: u32,
+    pub(in super::super) execution_id: &'a str,
+    pub(in super::super) attempt: u32,
+    pub(in super::super) status: &'a ToolStatus,
+}
+
+/// Adds the checkpoints `tool_complete`. A stored checkpoint stays unchanged.
+pub(in super::super) fn complete(
+    parts: &mut Parts,
+    completions: &[Completion<'_>],
+    now: DateTime<Utc>,
+) {
+    let made = completions.iter().map(|completion| {
+        let id = completion_id(&completion.step.conversation_id, completion.execution_id);
+        (
+            id,
+            complete_state(completion.execution_id, completion.status),
+        )
+    });
+    let made: Vec<_> = made.collect();
+    let rows = completions.iter().zip(&made);
+    parts.add_rows(rows.map(|(completion, (id, state))| InsertCompletions {
+        checkpoint_id: id,
+        conversation_id: &completion.step.conversation_id,
+        message_id: &completion.step.message_id,
+        agent_execution_id: &completion.step.agent_execution_id,
+        checkpoint_type: CheckpointType::ToolComplete.as_str(),
+        execution_id: completion.execution_id,
+        step: i64::from(completion.number),
+        generation: i64::from(completion.attempt),
+        input_tokens: 0,
+        output_tokens: 0,
+        now,
+        execution_state: state,
+    }));
+}
+
+/// Returns the state of the checkpoint `tool_complete`. The record has the result, so the state has no copy.
+pub(in super::super) fn complete_state(
+    execution_id: &str,
+    status: &ToolStatus,
+) -> ToolCompleteState {
+    ToolCompleteState {
+        execution_id: execution_id.to_owned(),
+        status: status.into(),
+    }
+}
+
 /// Adds records of tools that have not started.
 pub(super) fn insert_pending(
     parts: &mut Parts,
@@ -91,15 +149,40 @@ pub(super) fn observe(
     }
     let records = tools.iter().map(|observed| &observed.tool);
     parts.add_rows(records.map(|tool| record!(InsertObservedTools, step, tool, now)));
+    let ended = tools.iter().filter(|observed| observed.ends_run);
+    let completions: Vec<_> = ended
+        .map(|observed| completion(step, &observed.tool))
+        .collect();
+    complete(parts, &completions, now);
 }
 
-/// Adds a granted approval. A denied or expired approval is written with the observe of its call.
+fn completion<'a>(step: &'a StepKey, tool: &'a ToolRow) -> Completion<'a> {
+    Completion {
+        step,
+        number: tool.step,
+        execution_id: &tool.record.call.execution_id,
+        attempt: tool.record.attempt,
+        status: &tool.record.status,
+    }
+}
+
+/// Adds the mark of the answer, and a granted approval. A denied or expired approval is written with the observe of its
+/// call.
 pub(super) fn answer_approval(
     parts: &mut Parts,
     step: &StepKey,
     batch: &Batch,
     now: DateTime<Utc>,
 ) {
+    if let Some(saved) = &batch.saved_answer
+        && let Some(answer_id) = &saved.answer_id
+    {
+        parts.add(MarkSavedAnswer {
+            conversation_id: &step.conversation_id,
+            execution_id: &saved.execution_id,
+            answer_id,
+        });
+    }
     if let Some(tool) = &batch.approved_tool {
         let call = &tool.record.call;
         parts.add(ApproveTool {
@@ -137,6 +220,7 @@ pub(super) fn end_delegate_call(
     now: DateTime<Utc>,
 ) {
     let Some(DelegateCallEnd {
+        asked_by: caller,
         tool,
         end,
         missing_of,
@@ -158,6 +242,15 @@ pub(super) fn end_delegate_call(
         conversation_id: &step.conversation_id,
         execution_id: &tool.record.call.execution_id,
     });
+    let asked_by = StepKey {
+        agent_execution_id: caller.clone(),
+        ..step.clone()
+    };
+    let completion = Completion {
+        status: &end.status,
+        ..completion(&asked_by, tool)
+    };
+    complete(parts, &[completion], now);
 }
 
 /// Inserts records of tools that have not started. Existing records stay unchanged.
@@ -197,4 +290,5 @@ fn add_ended(
     tool.record.end = Some(end);
     let record = record!(InsertToolsUnlessRecorded, step, &tool, now);
     parts.add_rows(iter::once(record));
+    complete(parts, &[completion(step, &tool)], now);
 }

@@ -187,6 +187,7 @@ impl Model {
             plans: Vec::new(),
             message: needs.message.as_ref().and_then(stored),
             delegate_call: needs.delegate_call.as_ref().map(|_| DelegateCall {
+                asked_by: "parent".to_owned(),
                 started_at: None,
                 tool: self.delegate_call(),
                 missing_of: None,

@@ -57,6 +57,11 @@ async fn a_turn_of_1000_tokens_and_one_tool_writes_few_rows() {
         rows.contains(&("agent_execution_events".to_owned(), 6)),
         "{rows:?}"
     );
+    // Two replies, and a checkpoint before and one after the tool.
+    assert!(
+        rows.contains(&("execution_checkpoints".to_owned(), 4)),
+        "{rows:?}"
+    );
 }
 
 #[tokio::test]

@@ -17,6 +17,10 @@ fn yes() -> Value {
     json!({"decision": "approve"})
 }
 
+fn no() -> Value {
+    json!({"decision": "deny"})
+}
+
 /// Asserts that the call ran once, as it was approved.
 async fn ran_once(stack: &Stack, conversation: &str) {
     let events = stack.ended(conversation, 1).await;
@@ -94,6 +98,63 @@ async fn an_answer_is_taken_when_it_is_stored() {
     assert_eq!(pending(&stack, &conversation, 1).await[0], call);
     assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
     ran_once(&stack, &conversation).await;
+}
+
+/// Asserts that the call was denied and never ran.
+async fn never_ran(stack: &Stack, conversation: &str) {
+    let events = stack.ended(conversation, 1).await;
+    assert_eq!(types(&events), APPROVED_TURN);
+    let resolved = &data(&events, "approval_resolved")[0];
+    assert_eq!(resolved["decision"], "denied", "{events:#?}");
+    assert_eq!(stack.effects().len(), 0);
+    stack.workflow_status(conversation, "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn the_last_word_counts_when_no_worker_runs() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    assert_eq!(worker.terminate().await, Some(0));
+    for word in [yes(), no()] {
+        let nobody = try_answer(&stack, &conversation, &call, word).await;
+        assert_eq!(code(&nobody), (503, "turn_unavailable"));
+    }
+    let _worker = stack.worker();
+    // The engine may have kept the requests, or not. Then the person repeats the last word.
+    let answered = answer(&stack, &conversation, &call, no()).await;
+    assert!(
+        answered.0 == 200 || code(&answered) == (409, "approval_answered"),
+        "{answered:?}"
+    );
+    never_ran(&stack, &conversation).await;
+}
+
+/// The run has taken the first word already, and its worker dies before the save.
+#[tokio::test]
+async fn the_last_word_counts_until_an_answer_is_stored() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_stopping_at("save.approval.before");
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    let words = async {
+        let not_stored = (503, "turn_unavailable");
+        let first = try_answer(&stack, &conversation, &call, yes()).await;
+        assert_eq!(code(&first), not_stored);
+        let accepted = "WORKFLOW_EXECUTION_UPDATE_ACCEPTED";
+        stack.has_in_history(&conversation, accepted, 1).await;
+        let second = try_answer(&stack, &conversation, &call, no()).await;
+        assert_eq!(code(&second), not_stored);
+    };
+    tokio::select! {
+        () = words => {}
+        () = stack.stop_each_time("save.approval.before") => {}
+    }
+    worker.kill().await;
+    let _worker = stack.worker();
+    never_ran(&stack, &conversation).await;
 }
 
 #[tokio::test]

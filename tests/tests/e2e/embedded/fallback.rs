@@ -285,19 +285,51 @@ async fn a_worker_that_dies_after_the_note_leaves_the_next_model_to_another() {
 async fn a_response_of_the_first_provider_is_read_from_no_other() {
     let second = Responses::start(|_| Script::text(ANSWER)).await;
     let failing = Responses::start(|_| Script::text("It will fail.").failing("server_error")).await;
-    let unused = Model::start(|_| Reply::error(500, "not_this_one")).await;
-    let url = unused.base_url();
-    let keys = "models = [\"second/other\"]\nafter = 1";
-    let stack = stack(unused, &second.base_url(), "openai_responses", keys).await;
-    let path = stack.path("everturn.toml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let text = text.replacen("kind = \"openai\"", "kind = \"openai_responses\"", 1);
-    std::fs::write(&path, text.replace(&url, &failing.base_url())).unwrap();
+    let stack = of_responses("", &failing, &second).await;
     let (_worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("answer").await;
     fell_back(&stack.ended(&conversation, 1).await, "llm_unavailable");
     assert_eq!([failing.paid().len(), second.paid().len()], [1, 1]);
     assert!(second.reads().is_empty(), "{:?}", second.reads());
+}
+
+/// A stack whose agent has these keys and thinks in the background, with two providers.
+async fn of_responses(keys: &str, first: &Responses, second: &Responses) -> Stack {
+    let unused = Model::start(|_| Reply::error(500, "not_this_one")).await;
+    let url = unused.base_url();
+    let agent = format!(
+        "{keys}max_output_tokens = 1000\n[agents.default.fallback]\nmodels = [\"second/other\"]\nafter = 1\n{PRICES}"
+    );
+    let stack = Stack::with_agent(unused, &agent).await;
+    let second = second.base_url();
+    stack.configure(&format!(
+        "[providers.second]\nkind = \"openai_responses\"\nbase_url = \"{second}\"\n"
+    ));
+    let path = stack.path("everturn.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replacen("kind = \"openai\"", "kind = \"openai_responses\"", 1);
+    std::fs::write(&path, text.replace(&url, &first.base_url())).unwrap();
+    stack
+}
+
+#[tokio::test]
+async fn the_response_of_a_left_model_is_cancelled_though_its_worker_dies() {
+    let second = Responses::start(|_| Script::text(ANSWER)).await;
+    let slow = Responses::start(|_| Script::text("I take my time, and more.").held()).await;
+    let keys = "llm_timeout = \"3s\"\nllm_total_timeout = \"4s\"\n";
+    let stack = of_responses(keys, &slow, &second).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_stopping_at("think.after_fallback");
+    let (conversation, _) = stack.ask("answer").await;
+    stack.reached("think.after_fallback").await;
+    worker.kill().await;
+    assert_eq!(slow.cancelled(), [""; 0]);
+    let _next = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), TURN, "{events:#?}");
+    assert_eq!(data(&events, "model_fallback")[0]["code"], "llm_timeout");
+    assert_eq!(slow.cancelled(), ["resp_1"]);
+    assert_eq!([slow.paid().len(), second.paid().len()], [1, 1]);
 }
 
 /// A model on Gemini's wire. It keeps the bodies of its requests, with the paths that name the models.

@@ -150,12 +150,15 @@ async fn every_child_leads_to_the_root(
     }
 }
 
-/// Asserts that each reply and each tool that began has its checkpoint, and that the tools were run once.
+/// Asserts that each reply has its checkpoint, that each tool has one before and one after, and that the tools were run
+/// once.
 fn the_records_tell_what_happened(execution: &Value, checkpoints: &Value, tools: &Value) {
     let (checkpoints, tools) = (checkpoints.as_array().unwrap(), tools.as_array().unwrap());
     let count = |wanted: &str| checkpoints.iter().filter(|it| it["type"] == wanted).count();
     assert_eq!(count("llm_complete"), execution["steps"], "{checkpoints:?}");
-    assert_eq!(count("tool_start"), tools.len(), "{checkpoints:?}");
+    for around in ["tool_start", "tool_complete"] {
+        assert_eq!(count(around), tools.len(), "{checkpoints:?}");
+    }
     for tool in tools {
         assert_eq!(
             (&tool["status"], &tool["attempts"], &tool["approval"]),

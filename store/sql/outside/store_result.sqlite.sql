@@ -29,4 +29,4 @@ WHERE conversation_id = :conversation_id AND execution_id = :execution_id
     AND kind = :kind AND status = :open_status
     AND (CAST(:claimant AS TEXT) IS NULL OR claimant = :claimant)
     AND approval IN (:runnable_approvals)
-RETURNING execution_id
+RETURNING agent_execution_id, message_id, step, attempt
