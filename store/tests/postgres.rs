@@ -6,6 +6,8 @@
 #[path = "postgres/as_read.rs"]
 mod as_read;
 mod conformance;
+#[path = "postgres/removal.rs"]
+mod removal;
 mod support;
 
 use std::{path::Path, time::Duration};

@@ -14,7 +14,7 @@ use super::{
     conversations::new_log_id,
     definitions,
     dialect::Parts,
-    lock::{LockedConversation, lock_conversation, lock_known},
+    lock::{LockedConversation, lock_conversation, lock_known, lock_running},
     retry::begin_retry,
     runs::{self, Entry},
     snapshot::load_message,
@@ -114,6 +114,9 @@ async fn end_lost(
     lost: &[BegunRow],
     turn: &mut BegunTurn,
 ) -> Result<()> {
+    if lost.len() > 1 {
+        lock_running(connection, conversation_id).await?;
+    }
     for lost in lost {
         let step = lost.next_step(conversation_id);
         let ended = end_failed(connection, step, LOST, turn.last_sequence).await?;
@@ -257,6 +260,7 @@ async fn lock_or_create(
     Err(if deleted > 0 {
         StoreError::not_found(Missing::Conversation, &begin.conversation_id)
     } else {
+        // The conversation was removed in between, or an expired conversation is hidden while its rows are removed.
         StoreError::Unavailable("the conversation was removed at the start of a turn".into())
     })
 }
