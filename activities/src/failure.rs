@@ -31,7 +31,9 @@ pub(crate) fn transient(code: FailureCode, message: impl Into<String>) -> Activi
 /// Makes the failure of a call of the store. An unknown error is transient for a while.
 pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     match error {
-        StoreError::Unavailable(_) => transient(FailureCode::StoreUnavailable, error.to_string()),
+        StoreError::Unavailable(_) | StoreError::DiskFull(_) => {
+            transient(FailureCode::StoreUnavailable, error.to_string())
+        }
         StoreError::ObjectsUnavailable(_) => {
             transient(FailureCode::BlobsUnavailable, error.to_string())
         }

@@ -13,7 +13,7 @@
 //! - `ports`: the gateway's connections to the store, the stream and the engine
 //! - `deliveries`: reports of events that readers received, for traces
 //! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail; `failed`: failures
-//! - `backlog`: metrics of the work that waits
+//! - `backlog`: metrics of the work that waits; `removals`: the rows of large conversations that were removed
 //! - `schema`, `fields`: small helpers
 //!
 //! Must not be here: writing events (only workers write events), models, tools, SQL.
@@ -32,6 +32,7 @@ pub mod live;
 pub mod lost_workers;
 mod ports;
 pub mod reconciler;
+mod removals;
 mod schema;
 mod server;
 pub mod turns;
@@ -52,5 +53,6 @@ pub use http::{
 pub use lost_workers::LostWorkerWatch;
 pub use ports::Ports;
 pub use reconciler::Reconciler;
+pub use removals::Removals;
 pub use server::serve;
 pub use turns::{TemporalTurns, TurnStarter};

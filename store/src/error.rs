@@ -5,9 +5,12 @@ use std::fmt;
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database is away, locked for too long or out of space. The call may succeed later.
+    /// The database is away or locked for too long. The call may succeed later.
     #[error("the store is not available: {0}")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The disk of the database is full. The call may succeed when somebody has made room.
+    #[error("the disk of the store is full; free some space, and Everturn goes on by itself: {0}")]
+    DiskFull(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database reports an error unknown to this version. The error may be temporary or permanent.
     #[error("the database reports an error that this version does not know: {0}")]
     Unexpected(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -156,7 +159,7 @@ impl StoreError {
 
     /// Returns true if the call may succeed later. The wait has no limit.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        matches!(self, Self::Unavailable(_) | Self::DiskFull(_))
     }
 
     /// Returns true if the call may succeed soon, or never.

@@ -9,11 +9,18 @@ use sqlx::{
 
 use crate::error::StoreError;
 
+/// PostgreSQL's name of the foreign key from an agent execution to the definition of its agent. A turn violates the key
+/// when an unused definition is removed at the moment at which the turn begins. SQLite has one writer at a time, so the
+/// moment does not exist there.
+const OF_DEFINITION: &str = "agent_executions_agent_hash_fkey";
+
 /// The meaning of a database's error for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// The call may succeed later.
     Transient,
+    /// The disk is full.
+    Full,
     /// The database cannot hold the data.
     Refused,
     /// The database is broken, or the file is no database.
@@ -25,11 +32,16 @@ enum Verdict {
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         match &error {
+            // The turn stores the definition again when the call is repeated.
+            Error::Database(database) if database.constraint() == Some(OF_DEFINITION) => {
+                Self::Unavailable(error.into())
+            }
             Error::Database(database) => match (database.kind(), verdict(database.as_ref())) {
                 (ErrorKind::UniqueViolation | ErrorKind::ForeignKeyViolation, _) => {
                     Self::Conflict(format!("the store's keys refuse this: {database}"))
                 }
                 (_, Verdict::Transient) => Self::Unavailable(error.into()),
+                (_, Verdict::Full) => Self::DiskFull(error.into()),
                 (_, Verdict::Refused) => {
                     Self::Conflict(format!("the store cannot hold this: {database}"))
                 }
@@ -91,9 +103,14 @@ mod postgres {
     /// Data outside a column's range (NUL, a number too large), and limits of the program (nesting too deep).
     const REFUSED_CLASSES: [&str; 2] = ["22", "54"];
 
+    /// The disk of the server is full.
+    const DISK_FULL: &str = "53100";
+
     pub(super) fn verdict(state: &str) -> Verdict {
         let class = state.get(..2).unwrap_or_default();
-        if TRANSIENT_CLASSES.contains(&class) || TRANSIENT_STATES.contains(&state) {
+        if state == DISK_FULL {
+            Verdict::Full
+        } else if TRANSIENT_CLASSES.contains(&class) || TRANSIENT_STATES.contains(&state) {
             Verdict::Transient
         } else if REFUSED_CLASSES.contains(&class) {
             Verdict::Refused
@@ -109,9 +126,11 @@ mod postgres {
 mod sqlite {
     use super::Verdict;
 
-    /// Temporary primary result codes: busy, locked, no memory, read-only, interrupted, I/O error, full, cannot open,
-    /// protocol (locking).
-    const TRANSIENT: [i32; 9] = [5, 6, 7, 8, 9, 10, 13, 14, 15];
+    /// Temporary primary result codes: busy, locked, no memory, read-only, interrupted, I/O error, cannot open, protocol
+    /// (locking).
+    const TRANSIENT: [i32; 8] = [5, 6, 7, 8, 9, 10, 14, 15];
+    /// Primary result code: the disk is full, or the file has reached its largest size.
+    const FULL: i32 = 13;
     /// Primary result codes: a broken file, or a file in another format.
     const CORRUPT: [i32; 2] = [11, 26];
     /// Primary result code: a string or a blob over the limit (1 GB).
@@ -121,6 +140,7 @@ mod sqlite {
         // The lower byte is the primary code. The other bytes are details.
         match code.parse::<i32>().map(|code| code & 0xff) {
             Ok(code) if TRANSIENT.contains(&code) => Verdict::Transient,
+            Ok(FULL) => Verdict::Full,
             Ok(code) if CORRUPT.contains(&code) => Verdict::Corrupt,
             Ok(TOO_BIG) => Verdict::Refused,
             _ => Verdict::Unexpected,

@@ -8,6 +8,8 @@ mod as_read;
 #[path = "postgres/clock.rs"]
 mod clock;
 mod conformance;
+#[path = "postgres/removal.rs"]
+mod removal;
 mod support;
 
 use std::{path::Path, time::Duration};

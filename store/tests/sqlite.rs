@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod conformance;
+#[path = "sqlite/full_disk.rs"]
+mod full_disk;
 
 use std::{
     fs,

@@ -29,6 +29,7 @@ impl From<&StoreError> for ReaderEnd {
         match error {
             StoreError::NotFound { .. } => Self::Deleted,
             StoreError::Unavailable(_)
+            | StoreError::DiskFull(_)
             | StoreError::Unexpected(_)
             | StoreError::QueueFull { .. }
             | StoreError::TooManyTurns { .. }

@@ -142,6 +142,11 @@ async fn store_errors_say_nothing_internal() {
         .await
         .assert_problem(503, "store_unavailable");
     assert_eq!(gateway.get("/livez").await.status, 200);
+    gateway.store.lock().broken = Some(|| StoreError::DiskFull("secret".into()));
+    let not_ready = gateway.get("/readyz").await;
+    not_ready.assert_problem(503, "store_unavailable");
+    let detail = not_ready.json()["detail"].clone();
+    assert!(detail.as_str().unwrap().contains("disk"), "{detail}");
     gateway.store.lock().broken = Some(|| StoreError::Corrupt("secret".to_owned()));
     gateway
         .get("/conversations/c")

@@ -111,6 +111,7 @@ pass_on! { EventReader:
     last_common(access: &Access, log: &EventLog, before: u32, by: DateTime<Utc>) -> u32 { |seen| seen.reads += 1 };
     conversation_head(access: &Access, conversation: &str) -> Option<ConversationHead>;
     last_sequences(ids: &[String]) -> Vec<(EventLog, u32)> { |seen| seen.looks.push(ids.len()) };
+    check() -> ();
 }
 
 pass_on! { Conversations:

@@ -15,6 +15,8 @@ CREATE TABLE agent_definitions (
 -- run_epoch: the epoch of the workflow run that began or took over a turn last. The store refuses older runs (invariant 11,
 -- one run). granted_epoch: the largest epoch that the store has given to a run.
 -- id: determined by the tenant and by the conversation's name in the tenant.
+-- tenant_id: empty while the rows of a removed conversation are removed in several transactions (`removal/hide_conversation.sql`).
+-- Callers, runs and new conversations with the id find nothing, or wait, until the row is gone.
 -- spent_*: the sums over the LLM calls of ended turns, with their sub-agents. spent_nano is NULL while no model had a price.
 -- spent_estimated: the replies whose tokens are estimated. spent_cut_*: the calls without a reply, as in agent_executions.
 CREATE TABLE conversations (
@@ -156,10 +158,16 @@ CREATE INDEX agent_executions_by_message ON agent_executions (conversation_id, m
 CREATE INDEX agent_executions_by_root ON agent_executions (root_execution_id);
 CREATE INDEX agent_executions_by_parent ON agent_executions (parent_execution_id)
     WHERE parent_execution_id IS NOT NULL;
+-- For the removal of definitions without an agent execution, and for the foreign key.
+CREATE INDEX agent_executions_by_definition ON agent_executions (agent_hash);
 
 -- id: UUIDv5 of the conversation, the batch key and the position in the batch. The unique id makes a batch idempotent (invariant 3,
 -- idempotent saves), and a look-up of position 0 says whether the batch is stored.
 -- data_bytes: the bytes of event_data, so that a page of events is cut before the data is read.
+-- Events, tool executions and plans have no foreign key to messages. The removal of a message would look for the rows with the
+-- message, and an index for the look-up would cost every save of a turn some writes. Without an index, each removed message reads
+-- all rows of its conversation. No query needs the keys: a save writes the rows together with the message or after the message,
+-- under the conversation's lock, and removals take the rows first.
 CREATE TABLE agent_execution_events (
     id TEXT NOT NULL PRIMARY KEY,
     conversation_id TEXT NOT NULL REFERENCES conversations (id),
@@ -170,8 +178,7 @@ CREATE TABLE agent_execution_events (
     created_at TEXT NOT NULL,
     event_data TEXT NOT NULL,
     data_bytes INTEGER NOT NULL,
-    UNIQUE (conversation_id, sequence_number),
-    FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
+    UNIQUE (conversation_id, sequence_number)
 ) STRICT;
 
 -- generation, the token counts and the cost repeat facts of execution_state, so that no query looks into the JSON. cost_nano is NULL
@@ -259,8 +266,7 @@ CREATE TABLE tool_execution_records (
     title_template TEXT NOT NULL,
     PRIMARY KEY (conversation_id, execution_id),
     UNIQUE (conversation_id, call_id),
-    UNIQUE (agent_execution_id, step, call_index),
-    FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
+    UNIQUE (agent_execution_id, step, call_index)
 ) STRICT;
 CREATE INDEX tool_execution_records_open ON tool_execution_records (agent_execution_id, step, call_index)
     WHERE observed_sequence IS NULL;
@@ -337,8 +343,7 @@ CREATE TABLE work_plans (
     steps TEXT NOT NULL,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,
-    PRIMARY KEY (conversation_id, id),
-    FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
+    PRIMARY KEY (conversation_id, id)
 ) STRICT;
 
 -- The begin of a thread's context. Of the messages up to through_sequence, the model gets only kept_message_ids, and summary stands

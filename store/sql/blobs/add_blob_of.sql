@@ -16,5 +16,5 @@ INSERT INTO blobs (
 SELECT
     :blob_id, tenant_id, owner_id, id, :media_type, :file_name, :bytes, :sha256, :object_key, :content, :now
 FROM conversations
-WHERE id = :conversation_id
+WHERE id = :conversation_id AND tenant_id <> ''
 ON CONFLICT DO NOTHING

@@ -4,4 +4,4 @@
 -- :conversation_id text
 SELECT agent
 FROM conversations
-WHERE id = :conversation_id
+WHERE id = :conversation_id AND tenant_id <> ''

@@ -4,4 +4,4 @@
 -- :conversation_id text
 SELECT tenant_id, NULLIF(owner_id, '') AS owner_id
 FROM conversations
-WHERE id = :conversation_id
+WHERE id = :conversation_id AND tenant_id <> ''

@@ -4,4 +4,4 @@
 -- :conversation_ids text[]
 SELECT id, log_id, last_sequence
 FROM conversations
-WHERE id IN (:conversation_ids)
+WHERE id IN (:conversation_ids) AND tenant_id <> ''

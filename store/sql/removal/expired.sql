@@ -6,7 +6,7 @@
 -- :row_limit bigint
 SELECT c.id
 FROM conversations c
-WHERE c.updated_at < :before
+WHERE c.updated_at < :before AND c.tenant_id <> ''
     AND NOT EXISTS (SELECT 1 FROM agent_executions e WHERE e.conversation_id = c.id AND e.status = 'running')
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued')
     AND c.id > :after_id

@@ -8,5 +8,5 @@
 INSERT INTO trace_contexts (conversation_id, agent_execution_id, trace_parent, trace_state)
 SELECT id, :agent_execution_id, :trace_parent, :trace_state
 FROM conversations
-WHERE id = :conversation_id
+WHERE id = :conversation_id AND tenant_id <> ''
 ON CONFLICT DO NOTHING

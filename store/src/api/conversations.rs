@@ -43,17 +43,22 @@ pub trait Conversations: Send + Sync {
         change: &ConversationChange,
     ) -> Result<Option<Conversation>>;
 
-    /// Removes the conversation with every row in one transaction, even with a running turn. Returns false for a
-    /// missing conversation. A worker in the middle of the conversation's turn gets [`StoreError::NotFound`]. For a
-    /// day, no turn creates the conversation again ([`Turns::begin_turn`]); [`Conversations::create_conversation`]
-    /// may at once.
+    /// Removes the conversation in one transaction, even with a running turn. Returns false for a missing conversation.
+    /// For a day, no turn creates the conversation again ([`Turns::begin_turn`]). The audit entry is part of the
+    /// transaction.
     ///
-    /// The removal is a single transaction for any size, because no reader must see half a conversation. 100,000 events
-    /// take about a second, in which SQLite's other writers wait. A million events take some ten seconds. PostgreSQL
-    /// allows the transaction ten minutes. The audit entry is part of the transaction.
+    /// A conversation of up to 10,000 events is removed with every row. A worker in the middle of the conversation's
+    /// turn gets [`StoreError::NotFound`]. [`Conversations::create_conversation`] may create the conversation again at
+    /// once.
+    ///
+    /// A larger conversation is gone for every reader after the transaction, and every claim and save of a worker is
+    /// refused. [`Retention::remove_rest`] removes the rows. Until then,
+    /// [`Conversations::create_conversation`] returns [`StoreError::Unavailable`] for the name.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
     /// [`Turns::begin_turn`]: super::Turns::begin_turn
+    /// [`Retention::remove_rest`]: super::Retention::remove_rest
     async fn delete_conversation(
         &self,
         access: &Access,

@@ -62,6 +62,9 @@ pub trait EventReader: Send + Sync {
     /// Returns the log and the largest sequence number of every listed conversation, in no order. Missing conversations
     /// are left out. A gateway finds missed announcements with these numbers.
     async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(EventLog, u32)>>;
+
+    /// Fails when the store does not answer, or when its disk has refused the last write.
+    async fn check(&self) -> Result<()>;
 }
 
 /// The event log of a conversation. If a conversation is removed and a new conversation gets the id, the new

@@ -14,7 +14,7 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection, budgets, dialect::Parts, snapshot, statement::Statement as _,
+    Connection, budgets, dialect::Parts, lock::lock_running, snapshot, statement::Statement as _,
     statements::agent_executions::SaveState, write,
 };
 use crate::{
@@ -124,6 +124,7 @@ fn end_lost<'a>(
             last_sequence,
             sealed: Vec::new(),
         };
+        let mut is_locked = false;
         for execution_id in &delegations {
             let mut end = lost_request(request, execution_id);
             let state = find_state(connection, &end).await?;
@@ -131,6 +132,11 @@ fn end_lost<'a>(
             let Some(state) = state.filter(is_running) else {
                 continue;
             };
+            if !is_locked {
+                // Of these, the agent execution of the request comes last, after the budget of the sub-agents.
+                lock_running(connection, &request.step.conversation_id).await?;
+                is_locked = true;
+            }
             // The end belongs to the step after the saved steps, because that step may have left a text.
             end.step.step = state.steps;
             let ended = append(connection, &end, lost.last_sequence, state.steps).await?;

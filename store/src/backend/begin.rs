@@ -15,7 +15,7 @@ use super::{
     definitions,
     dialect::Parts,
     inbox,
-    lock::{LockedConversation, lock_conversation, lock_known},
+    lock::{LockedConversation, lock_conversation, lock_known, lock_running},
     retry::begin_retry,
     runs::{self, Entry},
     snapshot::load_message,
@@ -116,6 +116,9 @@ async fn end_lost(
     lost: &[BegunRow],
     turn: &mut BegunTurn,
 ) -> Result<()> {
+    if lost.len() > 1 {
+        lock_running(connection, conversation_id).await?;
+    }
     for lost in lost {
         let step = lost.next_step(conversation_id);
         let ended = end_failed(connection, step, LOST, turn.last_sequence).await?;
@@ -272,6 +275,7 @@ async fn lock_or_create(
     Err(if deleted > 0 {
         StoreError::not_found(Missing::Conversation, &begin.conversation_id)
     } else {
+        // The conversation was removed in between, or an expired conversation is hidden while its rows are removed.
         StoreError::Unavailable("the conversation was removed at the start of a turn".into())
     })
 }

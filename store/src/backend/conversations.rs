@@ -10,8 +10,8 @@ use super::{
     Connection, Database, audit,
     dialect::{Arguments, Db},
     key_of_caller,
-    lock::lock_visible_conversation,
-    removal::remove,
+    lock::lock_visible,
+    removal::remove_or_hide,
     statement::Statement as _,
     statements::{
         conversations::{
@@ -66,8 +66,10 @@ impl Conversations for Database {
             let stored = select(&whole_tenant, &id).query_as()?;
             let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
             let stored = stored.ok_or_else(|| {
+                // Or the conversation was removed during its second creation.
                 StoreError::Unavailable(
-                    "the conversation was removed during its second creation".into(),
+                    "the rows of a removed conversation with this id are still being removed"
+                        .into(),
                 )
             })?;
             Ok(Some(stored).filter(|stored| stored.is_seen_by(&new.access)))
@@ -145,15 +147,15 @@ impl Conversations for Database {
         entry: Option<&NewAuditEntry>,
     ) -> Result<bool> {
         let removal = self.removing(async |connection| {
-            let is_there = lock_visible_conversation(connection, access, id).await?;
-            if is_there {
-                remove(connection, &[id.to_owned()]).await?;
-                remember_deleted(connection, id).await?;
-                if let Some(entry) = entry {
-                    audit::append(connection, entry).await?;
-                }
+            let Some(events) = lock_visible(connection, access, id).await? else {
+                return Ok(false);
+            };
+            remove_or_hide(connection, id, events).await?;
+            remember_deleted(connection, id).await?;
+            if let Some(entry) = entry {
+                audit::append(connection, entry).await?;
             }
-            Ok(is_there)
+            Ok(true)
         });
         // On the heap, because the future is large and would be copied into two surrounding futures.
         self.in_lock_share(&key_of_caller(access, id), Box::pin(removal))

@@ -182,4 +182,10 @@ impl EventReader for Database {
             })
             .collect()
     }
+
+    async fn check(&self) -> Result<()> {
+        self.check_room()?;
+        let nobody = Access::tenant("check");
+        self.conversation_head(&nobody, "check").await.map(drop)
+    }
 }

@@ -6,10 +6,13 @@ use sqlx::FromRow;
 use super::{
     Connection,
     statement::Statement as _,
-    statements::conversations::{LockConversation, LockVisibleConversation},
+    statements::{
+        agent_executions::LockRunning,
+        conversations::{LockConversation, LockVisibleConversation},
+    },
 };
 use crate::{
-    api::{Access, Result},
+    api::{Access, Result, StepKey},
     error::{Missing, StoreError},
 };
 
@@ -56,11 +59,39 @@ pub(super) async fn lock_visible_conversation(
     access: &Access,
     conversation_id: &str,
 ) -> Result<bool> {
+    let last_sequence = lock_visible(connection, access, conversation_id).await?;
+    Ok(last_sequence.is_some())
+}
+
+/// Like [`lock_visible_conversation`]. Returns the conversation's largest sequence number.
+pub(super) async fn lock_visible(
+    connection: &mut Connection,
+    access: &Access,
+    conversation_id: &str,
+) -> Result<Option<i64>> {
     let lock = LockVisibleConversation {
         conversation_id,
         tenant_id: &access.tenant_id,
         owner_id: access.owner_id.as_deref(),
     };
-    let locked: Option<(i64,)> = lock.query_as()?.fetch_optional(connection).await?;
-    Ok(locked.is_some())
+    Ok(lock.query_scalar()?.fetch_optional(connection).await?)
+}
+
+/// Locks the running agent executions of a conversation, and returns their first steps. A transaction that ends several
+/// agent executions calls the function first. An end takes the budget of the conversation, and the order of locks
+/// demands every agent execution before the budget (rule 5 of "Locks" in `backend/mod.rs`).
+pub(super) async fn lock_running(
+    connection: &mut Connection,
+    conversation_id: &str,
+) -> Result<Vec<StepKey>> {
+    let lock = LockRunning { conversation_id };
+    let running: Vec<(String, String)> = lock.query_as()?.fetch_all(connection).await?;
+    let step = |(agent_execution_id, message_id)| StepKey {
+        conversation_id: conversation_id.to_owned(),
+        message_id,
+        agent_execution_id,
+        step: 0,
+        epoch: None,
+    };
+    Ok(running.into_iter().map(step).collect())
 }

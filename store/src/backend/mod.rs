@@ -12,7 +12,7 @@
 //!   statements. The `parts.rs` beside each `dialect.rs` runs the statements of `write/`
 //! - `budgets.rs`: reserves and settles the cost of model calls, and keeps the sums of tenants
 //! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; the workflow run that owns the conversation;
-//!   agents by their hash; the removal of whole conversations
+//!   agents by their hash; the removal of conversations
 //! - `inbox.rs`: the waiting messages as a run needs them, and the cancels of messages
 //! - `statement.rs`: what every statement of `sql/` does
 //!
@@ -34,12 +34,15 @@
 //!    takes these rows from other transactions, in an identical order: tool records, agent executions, then the rows
 //!    with references to them, messages, conversations. A removal also has the conversation's lock first, as rule 1
 //!    demands. `remove_expired` takes several conversations and skips locked conversations instead of waiting.
-//!    Therefore transactions never deadlock.
+//!    Therefore transactions never deadlock. `remove_rest` takes the rows of a hidden conversation page by page. A
+//!    hidden conversation refuses every claim and every save, so only late inserts of workers meet the pages. Such an
+//!    insert waits for one row at the most.
 //! 4. A claim that the database received before a newer run took over counts as an earlier claim: the claim reads the
 //!    epoch of the conversation's run (`runs.rs`) without the lock.
 //! 5. `reserve_call`, `complete_step` and the settling of a call (`budgets.rs`) take three rows, always in this order:
 //!    the agent execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two
-//!    rows in the same order. The end of an agent execution takes the slots of its tools after every other row but the
+//!    rows in the same order. A transaction that ends several agent executions locks every running agent execution of
+//!    the conversation first (`lock_running`). The end of an agent execution takes the slots of its tools after every other row but the
 //!    slot of a cut call, in the order of the tools. Only a transaction that ends several lost sub-agents may take slots
 //!    in another order: PostgreSQL then ends a deadlock, and the caller repeats the call. A blob joins or leaves a
 //!    conversation under the conversation's lock. The removal of blobs without a conversation skips locked blobs.
@@ -78,7 +81,8 @@
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `change_conversation` | 1 |
-//! | `delete_conversation` | 19; for each running agent execution: 1 more; with an entry of the audit trail: 1 more |
+//! | `delete_conversation` | 19; for each running agent execution: 1 more; with an entry of the audit trail: 1 more; with more than 10,000 events: 9 |
+//! | `remove_rest` | 3 to 18, and one more for each depth of sub-agents · `remove_definitions`: 3 or 4 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |
 //! | `retry_turn` | 6; repeated: 5 |
@@ -181,7 +185,7 @@ impl Database {
         self.in_time(async {
             let mut transaction = self.begin().await?;
             let done = work(&mut transaction).await?;
-            transaction.commit().await?;
+            self.commit(transaction).await?;
             Ok(done)
         })
         .await
@@ -193,7 +197,7 @@ impl Database {
         self.in_removal_time(async {
             let mut transaction = self.begin_removal().await?;
             let done = work(&mut transaction).await?;
-            transaction.commit().await?;
+            self.commit(transaction).await?;
             Ok(done)
         })
         .await

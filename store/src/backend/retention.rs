@@ -1,19 +1,18 @@
-//! Removes old conversations as a whole, with a bounded number of rows per transaction.
+//! Removes old conversations, the rows of hidden conversations, and definitions of agents without a turn, with a bounded
+//! number of rows per transaction.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{
     Connection, Database,
-    removal::remove,
+    removal::{MAX_EVENTS, hide, remove, remove_rest},
     statement::Statement as _,
-    statements::removal::{CountExpired, Expired, LockExpired, StillExpired},
+    statements::removal::{
+        CountExpired, Expired, LockExpired, LockUnusedDefinitions, RemoveDefinitions, StillExpired,
+    },
 };
 use crate::api::{Removed, RemovedBatch, Result, Retention};
-
-/// The most events of the conversations in one transaction. Only a single conversation may have more. Removing 10 000
-/// events takes a few hundred milliseconds, and SQLite's other writers wait meanwhile.
-const MAX_EVENTS: i64 = 10_000;
 
 #[async_trait]
 impl Retention for Database {
@@ -46,6 +45,29 @@ impl Retention for Database {
         let query = next.query_scalar()?;
         self.read(query.fetch_optional(self.reader())).await
     }
+
+    async fn remove_rest(&self, max_rows: u32) -> Result<bool> {
+        self.removing(async |connection| remove_rest(connection, max_rows).await)
+            .await
+    }
+
+    async fn remove_definitions(&self, limit: u32) -> Result<u64> {
+        self.transaction(async |connection| remove_definitions(connection, limit).await)
+            .await
+    }
+}
+
+async fn remove_definitions(connection: &mut Connection, limit: u32) -> Result<u64> {
+    let lock = LockUnusedDefinitions {
+        row_limit: i64::from(limit.max(1)),
+    };
+    let hashes: Vec<String> = lock.query_scalar()?.fetch_all(&mut *connection).await?;
+    if hashes.is_empty() {
+        return Ok(0);
+    }
+    let remove = RemoveDefinitions { hashes: &hashes };
+    let removed = remove.query()?.execute(connection).await?;
+    Ok(removed.rows_affected())
 }
 
 async fn remove_expired(
@@ -73,6 +95,16 @@ async fn remove_expired(
     let expired: Vec<(String, i64)> = still.query_as()?.fetch_all(&mut *connection).await?;
 
     let count = expired.len();
+    let large = expired.first().filter(|(_, events)| *events > MAX_EVENTS);
+    if let Some((id, events)) = large {
+        hide(connection, id).await?;
+        let removed = Removed {
+            conversations: 1,
+            events: u64::try_from(*events).unwrap_or_default(),
+        };
+        let next = (count > 1).then(|| id.clone()).or(next);
+        return Ok(RemovedBatch { removed, next });
+    }
     let taken = within(expired, MAX_EVENTS);
     if taken.len() < count {
         next = taken.last().cloned();

@@ -97,9 +97,10 @@ pub(super) async fn check_unlocked(
     }
 }
 
-/// Returns a statement's parameter: the statement changes no row when the conversation's run has a larger epoch.
+/// Returns a statement's parameter: the statement changes no row when the conversation's run has a larger epoch. The
+/// epoch of a hidden conversation, `i64::MAX`, is larger than every parameter (`removal/hide_conversation.sql`).
 pub(crate) fn newest(epoch: Option<u32>) -> i64 {
-    epoch.map_or(i64::MAX, i64::from)
+    epoch.map_or(i64::MAX - 1, i64::from)
 }
 
 fn replaced(conversation_id: &str) -> StoreError {

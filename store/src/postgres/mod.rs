@@ -184,6 +184,18 @@ impl PostgresStore {
         Ok(Box::pin(self.pool.begin_with(BEGIN)).await?)
     }
 
+    /// Commits a transaction.
+    #[allow(clippy::unused_self)]
+    async fn commit(&self, transaction: Transaction<'static, Postgres>) -> Result<()> {
+        Ok(transaction.commit().await?)
+    }
+
+    /// Always succeeds, because only the server knows its disk.
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps)]
+    fn check_room(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Runs statements without a transaction. At most one of the statements may write.
     async fn together<T>(
         &self,

@@ -9,6 +9,7 @@
 //! - `dialect.rs`: SQLite's own ways
 //! - `parts.rs`: running the statements of a batch
 //! - `rights.rs`: who may read the file
+//! - `room.rs`: remembers that the disk is full
 //! - `../backend/`: the bodies of the traits, shared by the two databases
 
 #[path = "../backend/mod.rs"]
@@ -17,6 +18,7 @@ mod dialect;
 mod options;
 mod parts;
 mod rights;
+mod room;
 
 /// The statements of `sql/`, a module for each subject.
 #[allow(clippy::pedantic, reason = "the build script writes this code")]
@@ -46,6 +48,7 @@ use sqlx::{
 pub use options::SqliteOptions;
 
 use backend::statement::Statement as _;
+use room::Room;
 use statements::server::HasTable;
 
 use crate::{
@@ -66,6 +69,7 @@ pub struct SqliteStore {
     /// A second writing connection, only for signs of life, which must not wait behind the work.
     signs: SqlitePool,
     read: SqlitePool,
+    room: Room,
     /// The minimum retention of the entries of [`approvals`](backend::approvals).
     audit_keep_days: u32,
 }
@@ -94,6 +98,7 @@ impl SqliteStore {
             write,
             signs,
             read,
+            room: Room::default(),
             audit_keep_days: NewAuditEntry::DEFAULT_KEEP_DAYS,
         })
     }
@@ -106,6 +111,7 @@ impl SqliteStore {
             read: write.clone(),
             signs: write.clone(),
             write,
+            room: Room::default(),
             audit_keep_days: NewAuditEntry::DEFAULT_KEEP_DAYS,
         })
     }
@@ -157,6 +163,18 @@ impl SqliteStore {
     /// Begins a writing transaction. A dropped transaction is rolled back.
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
         Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// Commits a transaction.
+    async fn commit(&self, transaction: Transaction<'static, Sqlite>) -> Result<()> {
+        transaction.commit().await?;
+        self.room.has_written();
+        Ok(())
+    }
+
+    /// Fails while the disk is full.
+    fn check_room(&self) -> Result<()> {
+        self.room.check()
     }
 
     /// Runs statements in one transaction.
@@ -230,7 +248,7 @@ impl SqliteStore {
     }
 
     async fn in_removal_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        call.await
+        self.room.note(call.await)
     }
 
     /// Gives up on a call that must not wait longer than `timeout` for other writers.
@@ -240,15 +258,16 @@ impl SqliteStore {
         call: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let done = tokio::time::timeout(timeout, call).await;
-        done.unwrap_or_else(|_| {
+        let done = done.unwrap_or_else(|_| {
             let why = format!("the file was not free within {timeout:?}");
             Err(StoreError::Unavailable(why.into()))
-        })
+        });
+        self.room.note(done)
     }
 
     /// Sets no limit, because a file always answers; waits have time-outs of their own (`SqliteOptions`).
     async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        call.await
+        self.room.note(call.await)
     }
 }
 

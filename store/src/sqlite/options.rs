@@ -6,7 +6,7 @@ use std::{
 };
 
 use sqlx::{
-    SqlitePool,
+    Connection as _, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
@@ -75,15 +75,32 @@ impl SqliteOptions {
             .acquire_timeout(self.acquire_timeout)
     }
 
+    /// Returns a pool of one writing connection. The pool throws a connection away that stays in a transaction. After a
+    /// full disk or an I/O error, SQLite may have rolled the transaction back by itself. The rollback of sqlx then fails,
+    /// and sqlx would refuse every later transaction of the connection (docs/libraries.md, sqlx: a failed rollback leaves the
+    /// transaction open).
+    fn pool_to_write(&self) -> SqlitePoolOptions {
+        self.pool(1).after_release(|connection, _| {
+            Box::pin(async move {
+                if connection.is_in_transaction() {
+                    // The connection answers after the rollback that a dropped transaction has asked for.
+                    connection.ping().await?;
+                }
+                Ok(!connection.is_in_transaction())
+            })
+        })
+    }
+
     /// Returns a second writing connection beside the main writer. The connection opens on first use.
     pub(super) fn second_writer(&self, path: &Path) -> SqlitePool {
-        self.pool(1).connect_lazy_with(self.connect_to_write(path))
+        let pool = self.pool_to_write();
+        pool.connect_lazy_with(self.connect_to_write(path))
     }
 
     /// Opens the main writing connection.
     pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
         let connect = self.connect_to_write(path);
-        let pool = self.pool(1);
+        let pool = self.pool_to_write();
         let started = Instant::now();
         loop {
             let opened = pool.clone().connect_with(connect.clone()).await;

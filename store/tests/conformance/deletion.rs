@@ -231,31 +231,3 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
     // Besides the notes of deleted conversations, only the agent's definition is left.
     assert_eq!(backend.row_count().await, rows + 10 + 1);
 }
-
-/// Deletes 30,000 events in one transaction; see `delete_conversation` for the largest number that was measured.
-pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
-    let store = backend.open().await;
-    let turn = Turn::begun(store.clone(), "c", "m").await;
-    let rows = backend.row_count().await;
-    turn.asks(0, "", &[const { Effect::Read }; 3]).await;
-    for index in 0..3 {
-        let mut end = tool_end("1");
-        end.events = (0..10_000)
-            .map(|number| ("pattern_match".into(), json(&number.to_string())))
-            .collect();
-        turn.store
-            .claim_tool(&turn.tool(0, index), "a")
-            .await
-            .unwrap();
-        turn.store
-            .finish_tool(&turn.tool(0, index), end)
-            .await
-            .unwrap();
-        turn.observe(0, index, "").await;
-    }
-    assert!(backend.row_count().await > 30_000);
-    assert!(is_deleted(&store, "c").await);
-    // The definition and the note are left. Before, there were also a conversation, a message, an agent execution and
-    // an event.
-    assert_eq!(backend.row_count().await, rows - 3);
-}

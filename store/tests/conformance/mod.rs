@@ -30,6 +30,7 @@ pub mod hooks;
 pub mod inbox;
 pub mod json;
 pub mod keys;
+pub mod large;
 pub mod leases;
 pub mod lists;
 pub mod log;
@@ -345,7 +346,9 @@ macro_rules! conformance_suite {
             deletion::who_still_works_on_it_finds_nothing,
             deletion::no_turn_creates_it_again,
             deletion::a_deletion_amid_its_turn,
-            deletion::a_large_conversation_is_deleted,
+            large::a_large_conversation_is_gone_at_once,
+            large::a_large_old_conversation_is_removed,
+            large::definitions_without_a_turn_are_removed,
             json::tool_input_and_result_are_kept,
             json::every_character_survives,
             json::no_number_makes_a_result_long,

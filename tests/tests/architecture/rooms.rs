@@ -51,6 +51,7 @@ const GATEWAY: Rooms = &[
     ("reconciler", &["turns", "config"]),
     ("lost_workers", &["turns"]),
     ("backlog", &[]),
+    ("removals", &[]),
     ("ports", &["deliveries", "turns"]),
     ("deliveries", &["fields"]),
     ("limits", &["config"]),

@@ -6,11 +6,11 @@ use anyhow::{Context, bail};
 use everturn_config::Config;
 use everturn_gateway::{
     AuthConfig, BacklogWatch, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler,
-    TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, connections::listener,
+    Removals, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, connections::listener,
     turns::TemporalTurnsOptions,
 };
 use everturn_proto::is_loopback;
-use everturn_store::{Backlogs, Store};
+use everturn_store::{Backlogs, BlobFiles, Retention, Store};
 use everturn_supervisor::shutdown;
 use everturn_telemetry::gateway as measured;
 use temporalio_client::Client;
@@ -166,11 +166,7 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let options = TemporalTurnsOptions {
-        task_queue: parts.task_queue,
-        ..TemporalTurnsOptions::default()
-    };
-    let turns = Arc::new(TemporalTurns::new(parts.client, options));
+    let turns = temporal_turns(parts.client, parts.task_queue);
     let trail = parts.store.audit.clone();
     tell_configuration(Arc::clone(&trail), "gateway", &parts.config);
     let mut config = configured(&parts.config, &listener)?;
@@ -184,6 +180,8 @@ pub async fn serve(
     count_backlog(&telemetry, parts.store.backlogs, &shutdown);
     telemetry.agents(&parts.config);
     telemetry.keep_traces_in(parts.store.traces);
+    let blobs = parts.config.blobs.files(parts.store.blobs)?;
+    remove_rests(parts.store.retention, blobs.clone(), &shutdown);
     let ports = Ports {
         events: parts.store.events,
         conversations: parts.store.conversations,
@@ -195,7 +193,7 @@ pub async fn serve(
         usage: parts.store.usage,
         outside: parts.store.outside,
         results: parts.store.results,
-        blobs: parts.config.blobs.files(parts.store.blobs)?,
+        blobs,
         keys: parts.store.keys,
         owners: parts.store.owners,
         audit: parts.store.audit,
@@ -233,10 +231,25 @@ pub async fn serve(
     served
 }
 
+/// Returns the port to Temporal for the workers of a task queue.
+fn temporal_turns(client: Client, task_queue: String) -> Arc<TemporalTurns> {
+    let options = TemporalTurnsOptions {
+        task_queue,
+        ..TemporalTurnsOptions::default()
+    };
+    Arc::new(TemporalTurns::new(client, options))
+}
+
 /// Returns why the gateway is not ready, if so.
 async fn check_ready(state: GatewayState) -> Result<(), NotReady> {
     let ready = everturn_gateway::ready(&state).await;
     ready.map_err(|problem| NotReady::because(problem.detail()))
+}
+
+/// Removes what large conversations leave behind after their removal, until `shutdown`: rows, and objects of files.
+fn remove_rests(store: Arc<dyn Retention>, blobs: BlobFiles, shutdown: &CancellationToken) {
+    let removals = Removals::new(store).with_objects(blobs);
+    tokio::spawn(removals.run(shutdown.clone()));
 }
 
 /// Counts the waiting work until `shutdown`, in a process with metrics.

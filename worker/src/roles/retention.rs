@@ -1,4 +1,4 @@
-//! `everturn retention`: removes old conversations in bounded batches.
+//! `everturn retention`: removes old conversations and other old data in bounded batches.
 
 use std::process::ExitCode;
 
@@ -20,6 +20,12 @@ use crate::{
 
 /// The most conversations of one transaction. The number is small, because a long transaction delays the rest.
 const BATCH: u32 = 100;
+
+/// The most rows of a large conversation in one transaction. Removing the rows takes a few hundred milliseconds.
+const MAX_ROWS: u32 = 10_000;
+
+/// The most definitions of agents of one transaction. The transaction keeps turns with the definitions waiting.
+const DEFINITIONS: u32 = 100;
 
 /// The most audit entries of one transaction.
 const AUDIT_BATCH: u32 = 1000;
@@ -57,12 +63,13 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         total: Removed::default(),
         kept: 0,
     };
-    let is_done = run.remove_all(&shutdown).await?;
+    let is_done = run.remove_all(&shutdown).await? && run.remove_rest(&shutdown).await?;
     println!(
         "removed {} whose last event was before {at}",
         counted(run.total)
     );
     ended(audit.as_ref(), entry, &run).await?;
+    forget_definitions(store.as_ref(), &shutdown).await?;
     prune(audit.as_ref(), keep_days).await?;
     forget_usage(usage.as_ref(), before).await?;
     remove_files(&blobs).await?;
@@ -116,6 +123,25 @@ async fn ended(
     let counts = counts.map(|(name, count)| (name.to_owned(), count.into()));
     entry.details.extend(counts);
     Ok(audit.append_audit(&entry).await?)
+}
+
+/// Removes the definitions of agents that no agent execution names any more.
+async fn forget_definitions(
+    store: &dyn Retention,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let mut removed = 0;
+    while !shutdown.is_cancelled() {
+        let batch = store.remove_definitions(DEFINITIONS).await?;
+        removed += batch;
+        if batch == 0 {
+            break;
+        }
+    }
+    if removed > 0 {
+        println!("removed {removed} definitions of agents without a turn");
+    }
+    Ok(())
 }
 
 /// Removes the old sums of tenants' usage.
@@ -209,6 +235,24 @@ impl Run<'_> {
             }
             if shutdown.is_cancelled() {
                 return Ok(false);
+            }
+        }
+    }
+
+    /// Removes the rows of large conversations, also of an earlier run and of deleted conversations. Returns false after a
+    /// stop signal.
+    async fn remove_rest(&self, shutdown: &CancellationToken) -> anyhow::Result<bool> {
+        let mut failed_in_a_row = 0;
+        loop {
+            if shutdown.is_cancelled() {
+                return Ok(false);
+            }
+            match self.retention.remove_rest(MAX_ROWS).await {
+                Ok(true) => failed_in_a_row = 0,
+                Ok(false) => return Ok(true),
+                // The next transaction removes the late row of a worker.
+                Err(_) if failed_in_a_row < MAX_KEPT => failed_in_a_row += 1,
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -18,6 +18,11 @@ impl From<StoreError> for Problem {
                 Self::new(Code::StoreUnavailable, "Repeat the request in a moment.")
                     .retry_after_s(1)
             }
+            StoreError::DiskFull(source) => {
+                tracing::warn!(error = %source, "the disk of the store is full");
+                let detail = "The disk of the store is full. Repeat the request when an operator has freed space.";
+                Self::new(Code::StoreUnavailable, detail).retry_after_s(10)
+            }
             StoreError::NotFound {
                 what: Missing::Conversation,
                 id,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::{Json, extract::State};
-use everturn_store::Access;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -53,7 +52,7 @@ pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Hea
     Ok(Json(HealthBody { status: "ok" }))
 }
 
-/// Checks that the gateway accepts work and the store responds.
+/// Checks that the gateway accepts work, that the store responds, and that the disk of an embedded store takes writes.
 pub async fn ready(state: &GatewayState) -> Result<(), Problem> {
     if state.shutdown.is_cancelled() {
         return Err(Problem::new(
@@ -61,16 +60,8 @@ pub async fn ready(state: &GatewayState) -> Result<(), Problem> {
             "Another gateway will answer.",
         ));
     }
-    match tokio::time::timeout(
-        STORE_TIMEOUT,
-        state
-            .ports
-            .events
-            .conversation_head(&Access::tenant("readyz"), "readyz"),
-    )
-    .await
-    {
-        Ok(Ok(_)) => Ok(()),
+    match tokio::time::timeout(STORE_TIMEOUT, state.ports.events.check()).await {
+        Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Problem::new(
             Code::StoreUnavailable,

@@ -82,7 +82,7 @@ async fn turn_of_a<S: TurnStore>(store: S) -> Turn<S> {
 }
 
 /// Saves a step in which the agent execution asks for a sub-agent with each of these inputs.
-async fn delegates<S: TurnStore>(turn: &Turn<S>, inputs: &[&str]) {
+pub async fn delegates<S: TurnStore>(turn: &Turn<S>, inputs: &[&str]) {
     let call = |(index, input): (usize, &&str)| ToolCall {
         tool_name: "delegate".into(),
         kind: ToolKind::Delegate.into(),
@@ -116,7 +116,7 @@ fn child<S: Clone>(parent: &Turn<S>, execution_id: &str) -> Turn<S> {
 }
 
 /// Begins the sub-agent of a call, and fails when that is not possible.
-pub(super) async fn begun<S: TurnStore + Clone>(parent: &Turn<S>, index: usize) -> Turn<S> {
+pub async fn begun<S: TurnStore + Clone>(parent: &Turn<S>, index: usize) -> Turn<S> {
     assert_eq!(
         begin(parent, index).await.status,
         AgentExecutionStatus::Running
