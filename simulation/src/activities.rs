@@ -27,7 +27,7 @@ use crate::{
 const MAX_STEPS: u32 = 4;
 
 /// How an attempt ended.
-pub enum End {
+pub(crate) enum End {
     /// The activity has ended.
     Ended(ActivityEnd),
     /// The engine makes another attempt.
@@ -37,7 +37,7 @@ pub enum End {
 type Result<T> = std::result::Result<T, End>;
 
 /// Runs an attempt of an activity. `attempt` is absent for a local activity.
-pub async fn run(world: &World, name: &str, input: &Payload, attempt: Option<Attempt>) -> End {
+pub(crate) async fn run(world: &World, name: &str, input: &Payload, attempt: Option<Attempt>) -> End {
     let ended = match name {
         "load_turn_activity" => done(load(world, input).await),
         "read_inbox_activity" => done(read_inbox(world, input).await),
@@ -82,7 +82,7 @@ fn read<T: serde::de::DeserializeOwned>(input: &Payload) -> Result<T> {
 }
 
 /// The only agent.
-pub fn agent() -> AgentDefinition {
+pub(crate) fn agent() -> AgentDefinition {
     AgentDefinition {
         name: "default".to_owned(),
         model: Some("m1".to_owned()),
@@ -282,7 +282,7 @@ async fn run_tool(
             world.facts().tool_runs(&key.execution_id);
             tool_end(ToolStatus::Completed, "\"changed\"")
         }
-        ToolClaim::OutcomeUnknown(_) => tool_end(ToolStatus::Unknown, "\"unknown\""),
+        ToolClaim::OutcomeUnknown(_) => tool_end(ToolStatus::OutcomeUnknown, "\"unknown\""),
     };
     world.schedule.step("records the tool").await;
     let record = world.store.finish_tool(&key, end).await;

@@ -34,7 +34,7 @@ const LOST_CALLS: usize = 6;
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// Makes a gateway.
-pub fn gateway(world: &World) -> Router {
+pub(crate) fn gateway(world: &World) -> Router {
     let store = Arc::new(world.store.clone());
     let stream = Arc::new(InProcessStream::default());
     let ports = Ports {
@@ -66,7 +66,7 @@ pub fn gateway(world: &World) -> Router {
 /// # Errors
 ///
 /// A sentence when the gateway gives no answer.
-pub async fn post(gateway: &Router, path: &str, body: &Value) -> Result<(u16, Value), String> {
+pub(crate) async fn post(gateway: &Router, path: &str, body: &Value) -> Result<(u16, Value), String> {
     let request = Request::post(format!("/api/v1/agent{path}"))
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string()))

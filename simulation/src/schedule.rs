@@ -12,7 +12,7 @@ use tokio::{
 };
 
 /// The number of an actor.
-pub type ActorId = u64;
+pub(crate) type ActorId = u64;
 
 tokio::task_local! {
     static ACTOR: ActorId;
@@ -20,7 +20,7 @@ tokio::task_local! {
 
 /// Whom an actor dies with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// A worker process.
     Worker(usize),
     /// A gateway process.
@@ -44,7 +44,7 @@ struct Actors {
 
 /// The schedule, shared by the actors.
 #[derive(Clone, Default)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     actors: Arc<Mutex<Actors>>,
     moved: Arc<Notify>,
 }
@@ -55,7 +55,7 @@ impl Schedule {
     }
 
     /// Waits at a step until the schedule lets the actor go. Outside an actor, the call returns at once.
-    pub async fn step(&self, label: &str) {
+    pub(crate) async fn step(&self, label: &str) {
         let Ok(id) = ACTOR.try_with(|id| *id) else {
             return;
         };
@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// Starts an actor, and waits until it is at its first step.
-    pub async fn spawn(
+    pub(crate) async fn spawn(
         &self,
         name: String,
         owner: Owner,
@@ -119,7 +119,7 @@ impl Schedule {
     }
 
     /// Returns the actors that wait at a step.
-    pub fn waiting(&self) -> Vec<ActorId> {
+    pub(crate) fn waiting(&self) -> Vec<ActorId> {
         let actors = self.lock();
         let waiting = actors.actors.iter();
         waiting
@@ -129,7 +129,7 @@ impl Schedule {
     }
 
     /// Lets an actor go to its next step, and waits until it is there.
-    pub async fn release(&self, id: ActorId) {
+    pub(crate) async fn release(&self, id: ActorId) {
         let go = {
             let mut actors = self.lock();
             let Some(actor) = actors.actors.get_mut(&id) else {
@@ -148,7 +148,7 @@ impl Schedule {
     }
 
     /// Ends the actors of a process, wherever they are.
-    pub fn kill(&self, owner: Owner) {
+    pub(crate) fn kill(&self, owner: Owner) {
         let mut actors = self.lock();
         let of_owner = |actor: &Actor| actor.owner == owner;
         let dead: Vec<_> = actors
@@ -165,12 +165,12 @@ impl Schedule {
     }
 
     /// Adds a line to the story of the run.
-    pub fn tell(&self, line: impl Into<String>) {
+    pub(crate) fn tell(&self, line: impl Into<String>) {
         self.lock().story.push(line.into());
     }
 
     /// Returns the story of the run.
-    pub fn story(&self) -> Vec<String> {
+    pub(crate) fn story(&self) -> Vec<String> {
         self.lock().story.clone()
     }
 }

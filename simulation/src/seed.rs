@@ -2,11 +2,11 @@
 
 /// A source of choices (SplitMix64: small, fast, and equal on every machine).
 #[derive(Debug, Clone)]
-pub struct Choices(u64);
+pub(crate) struct Choices(u64);
 
 impl Choices {
     /// Makes the choices of a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed ^ 0x5851_f42d_4c95_7f2d)
     }
 
@@ -19,19 +19,19 @@ impl Choices {
     }
 
     /// Returns a number below `bound`; 0 when `bound` is 0.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX);
         let chosen = self.next().checked_rem(bound).unwrap_or(0);
         usize::try_from(chosen).unwrap_or(0)
     }
 
     /// Returns true `times` in 100 times.
-    pub fn percent(&mut self, times: usize) -> bool {
+    pub(crate) fn percent(&mut self, times: usize) -> bool {
         self.below(100) < times
     }
 
     /// Returns one of the values, unless there is none.
-    pub fn one_of<T>(&mut self, values: Vec<T>) -> Option<T> {
+    pub(crate) fn one_of<T>(&mut self, values: Vec<T>) -> Option<T> {
         if values.is_empty() {
             return None;
         }

@@ -1,6 +1,11 @@
 //! A simulation: one conversation, two workers, two gateways, a client and an operator. Each step is one enabled event,
 //! chosen by the seed. After the client's last request the faults stop, and everything must come to its end.
 
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
+
 use axum::Router;
 use everturn_proto::ids;
 use everturn_store::{
@@ -85,14 +90,13 @@ struct Simulation {
     world: World,
     workers: Vec<Option<Worker>>,
     gateways: Vec<Router>,
-    local_ends: std::rc::Rc<std::cell::RefCell<Vec<LocalEnd>>>,
+    local_ends: Rc<RefCell<Vec<LocalEnd>>>,
     acts: Vec<Act>,
-    sent: std::rc::Rc<std::cell::RefCell<Vec<(String, Option<String>)>>>,
     /// The client's number of messages.
     messages: usize,
     /// The answer to the last resume says that nothing is left.
-    is_done: std::rc::Rc<std::cell::Cell<bool>>,
-    is_resuming: std::rc::Rc<std::cell::Cell<bool>>,
+    is_done: Rc<Cell<bool>>,
+    is_resuming: Rc<Cell<bool>>,
 }
 
 /// Runs the simulation of a seed.
@@ -131,12 +135,11 @@ impl Simulation {
             world,
             workers: (0..WORKERS).map(|_| Some(Worker::default())).collect(),
             gateways,
-            local_ends: std::rc::Rc::default(),
+            local_ends: Rc::default(),
             acts,
-            sent: std::rc::Rc::default(),
             messages: 0,
-            is_done: std::rc::Rc::default(),
-            is_resuming: std::rc::Rc::default(),
+            is_done: Rc::default(),
+            is_resuming: Rc::default(),
         }
     }
 

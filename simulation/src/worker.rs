@@ -70,36 +70,36 @@ struct Instance {
 }
 
 /// A workflow task at a worker, with what has happened in it.
-pub struct OpenTask {
+pub(crate) struct OpenTask {
     /// The task.
-    pub task: TaskOf,
+    pub(crate) task: TaskOf,
     /// What the history gets with the task.
-    pub done: CommittedTask,
+    pub(crate) done: CommittedTask,
     /// The local activities that have not ended.
-    pub local: usize,
+    pub(crate) local: usize,
 }
 
 /// The workflow side of a worker process.
 #[derive(Default)]
-pub struct Worker {
+pub(crate) struct Worker {
     instances: BTreeMap<RunNumber, Instance>,
     /// The workflow tasks that wait for local activities.
-    pub open: BTreeMap<RunNumber, OpenTask>,
+    pub(crate) open: BTreeMap<RunNumber, OpenTask>,
 }
 
 /// A local activity that a task has scheduled.
-pub struct LocalActivity {
+pub(crate) struct LocalActivity {
     /// Its number in the run.
-    pub seq: u32,
+    pub(crate) seq: u32,
     /// Its type.
-    pub name: String,
+    pub(crate) name: String,
     /// Its only argument.
-    pub input: temporalio_common::protos::temporal::api::common::v1::Payload,
+    pub(crate) input: temporalio_common::protos::temporal::api::common::v1::Payload,
 }
 
 impl Worker {
     /// Forgets an instance.
-    pub fn forget(&mut self, number: RunNumber) {
+    pub(crate) fn forget(&mut self, number: RunNumber) {
         self.instances.remove(&number);
         self.open.remove(&number);
     }
@@ -109,7 +109,7 @@ impl Worker {
     /// # Errors
     ///
     /// A sentence when the workflow's code fails the task, or behaves differently in a replay.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         number: RunNumber,
         run: &Run,
@@ -135,7 +135,7 @@ impl Worker {
     /// # Errors
     ///
     /// As [`Self::begin`].
-    pub fn resolve(
+    pub(crate) fn resolve(
         &mut self,
         number: RunNumber,
         run: &Run,
@@ -168,7 +168,7 @@ impl Worker {
     }
 
     /// Takes a task whose local activities have all ended, to complete the task.
-    pub fn finished(&mut self, number: RunNumber) -> Option<(TaskOf, CommittedTask)> {
+    pub(crate) fn finished(&mut self, number: RunNumber) -> Option<(TaskOf, CommittedTask)> {
         let is_finished = self.open.get(&number).is_some_and(|open| open.local == 0);
         let open = is_finished.then(|| self.open.remove(&number)).flatten()?;
         if let Some(instance) = self.instances.get_mut(&number) {

@@ -10,11 +10,11 @@ use crate::{engine::Engine, facts::Facts, schedule::Schedule, seed::Choices};
 
 /// The world of a simulation. Clones share the world.
 #[derive(Clone)]
-pub struct World {
+pub(crate) struct World {
     /// The schedule of the actors.
-    pub schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// The store of the product.
-    pub store: SqliteStore,
+    pub(crate) store: SqliteStore,
     engine: Arc<Mutex<Engine>>,
     facts: Arc<Mutex<Facts>>,
     choices: Arc<Mutex<Choices>>,
@@ -23,7 +23,7 @@ pub struct World {
 
 impl World {
     /// Makes an empty world.
-    pub fn new(store: SqliteStore, choices: Choices) -> Self {
+    pub(crate) fn new(store: SqliteStore, choices: Choices) -> Self {
         Self {
             schedule: Schedule::default(),
             store,
@@ -35,32 +35,32 @@ impl World {
     }
 
     /// The model of Temporal.
-    pub fn engine(&self) -> MutexGuard<'_, Engine> {
+    pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         lock(&self.engine)
     }
 
     /// What has really happened.
-    pub fn facts(&self) -> MutexGuard<'_, Facts> {
+    pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
         lock(&self.facts)
     }
 
     /// The choices of the seed.
-    pub fn choices(&self) -> MutexGuard<'_, Choices> {
+    pub(crate) fn choices(&self) -> MutexGuard<'_, Choices> {
         lock(&self.choices)
     }
 
     /// Ends the faults: from now on everything must come to its end.
-    pub fn calm(&self) {
+    pub(crate) fn calm(&self) {
         *lock(&self.is_calm) = true;
     }
 
     /// Returns true after the end of the faults.
-    pub fn is_calm(&self) -> bool {
+    pub(crate) fn is_calm(&self) -> bool {
         *lock(&self.is_calm)
     }
 
     /// Returns true when a fault happens here, `times` in 100 times.
-    pub fn fault(&self, times: usize) -> bool {
+    pub(crate) fn fault(&self, times: usize) -> bool {
         let chosen = self.choices().percent(times);
         chosen && !self.is_calm()
     }
@@ -71,7 +71,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Encodes a value as the SDK does.
-pub fn payload(value: &impl Serialize) -> Payload {
+pub(crate) fn payload(value: &impl Serialize) -> Payload {
     Payload {
         metadata: [("encoding".to_owned(), b"json/plain".to_vec())].into(),
         data: serde_json::to_vec(value).unwrap_or_default(),
@@ -84,6 +84,6 @@ pub fn payload(value: &impl Serialize) -> Payload {
 /// # Errors
 ///
 /// A sentence when the payload is not the value.
-pub fn value<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {
+pub(crate) fn value<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {
     serde_json::from_slice(&payload.data).map_err(|error| error.to_string())
 }

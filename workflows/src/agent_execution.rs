@@ -21,7 +21,7 @@ use temporalio_workflow::{
 
 use crate::{
     AgentExecution, after_turn,
-    calls::CallError,
+    calls::{self, CallError},
     inbox::Message,
     outside::{Refusal, Through},
     refused::{fail_task, refusal_of_input, take_input},

@@ -104,7 +104,13 @@ fn reply(stream: &str) -> Value {
         let chunk: Value = serde_json::from_str(data).unwrap_or_default();
         let delta = &chunk["choices"][0]["delta"];
         content.push_str(delta["content"].as_str().unwrap_or_default());
-        calls.extend(delta["tool_calls"].as_array().cloned().unwrap_or_default());
+        for mut call in delta["tool_calls"].as_array().cloned().unwrap_or_default() {
+            // Only a stream has the field. Providers refuse it in a request.
+            if let Some(call) = call.as_object_mut() {
+                call.remove("index");
+            }
+            calls.push(call);
+        }
     }
     json!({"role": "assistant", "content": content, "tool_calls": calls})
 }

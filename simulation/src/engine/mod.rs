@@ -19,7 +19,7 @@ use temporalio_common::protos::{
     temporal::api::common::v1::Payload,
 };
 
-pub use self::run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf};
+pub use self::run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf, at};
 
 /// The position of a run among all runs.
 pub type RunNumber = usize;

@@ -164,5 +164,6 @@ fn not_begun(call_status: &ToolStatus, conversation: LockedConversation, epoch: 
         sealed: Vec::new(),
         age: Duration::ZERO,
         is_new: false,
+        cancel_reason: None,
     }
 }

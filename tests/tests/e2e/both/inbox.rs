@@ -113,7 +113,7 @@ async fn a_newer_interrupt_ends_the_older_one() {
         .collect();
     assert_eq!(reasons, ["interrupted by a newer message"; 2]);
     let answers = contents(&events, "assistant_message");
-    assert_eq!(answers.last().unwrap(), "You said no, pay Alice.");
+    assert_eq!(*answers.last().unwrap(), "You said no, pay Alice.");
     assert_eq!(stack.model.requests().len(), 2);
 }
 

@@ -216,9 +216,9 @@ async fn a_chain_waits_when_all_its_models_refuse() {
         })
         .await,
     );
-    let stack = with_second(first, &second, "").await;
-    stack.configure("[worker]\ncircuit = \"0s\"\n");
     // One process, so that the frames reach the reader without Redis.
+    let stack = with_second(first, &second, "").await.with_gateways(1);
+    stack.configure("[worker]\ncircuit = \"0s\"\n");
     let _all = stack.all_in_one().await;
     let client = stack.client();
     let conversation = client.create_conversation(None).await.unwrap();
