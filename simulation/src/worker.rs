@@ -115,6 +115,10 @@ impl Worker {
         run: &Run,
         task: TaskOf,
     ) -> Result<Vec<LocalActivity>, String> {
+        // An instance that has seen a part of an abandoned task is of no use.
+        if self.open.contains_key(&number) {
+            self.forget(number);
+        }
         let is_current = |instance: &Instance| instance.seen == run.history.len();
         if !self.instances.get(&number).is_some_and(is_current) {
             let instance = Instance::replay(run)?;

@@ -83,7 +83,10 @@ CREATE TABLE public.approval_answers (
     execution_id text NOT NULL COLLATE pg_catalog."C",
     answer_id text NOT NULL COLLATE pg_catalog."C",
     answered_by text NOT NULL COLLATE pg_catalog."C",
-    answered_at timestamp with time zone NOT NULL
+    answered_at timestamp with time zone NOT NULL,
+    sequence_number bigint NOT NULL,
+    answer jsonb NOT NULL,
+    is_saved boolean NOT NULL
 );
 CREATE TABLE public.audit_events (
     id bigint NOT NULL,
@@ -210,6 +213,7 @@ CREATE TABLE public.messages (
     attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
     sent_by text COLLATE pg_catalog."C",
     model text,
+    cancel_reason text,
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.tool_execution_records (
@@ -355,7 +359,8 @@ CREATE TABLE public.owner_refusals (
 );
 CREATE TABLE public.reconciler (
     id bigint NOT NULL,
-    asked_at timestamp with time zone NOT NULL
+    asked_at timestamp with time zone NOT NULL,
+    walked_to text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.removed_objects (
     object_key text NOT NULL COLLATE pg_catalog."C",
@@ -508,6 +513,7 @@ ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 ALTER TABLE ONLY public.worker_leases
     ADD CONSTRAINT worker_leases_pkey PRIMARY KEY (id);
+CREATE INDEX agent_executions_by_definition ON public.agent_executions USING btree (agent_hash);
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
@@ -545,8 +551,6 @@ CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON public.audit_events F
 CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON public.audit_events FOR EACH ROW EXECUTE FUNCTION public.audit_events_refuse();
 ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
-ALTER TABLE ONLY public.agent_execution_events
-    ADD CONSTRAINT agent_execution_events_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_agent_hash_fkey FOREIGN KEY (agent_hash) REFERENCES public.agent_definitions(hash);
 ALTER TABLE ONLY public.agent_executions
@@ -573,9 +577,5 @@ ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
-ALTER TABLE ONLY public.tool_execution_records
-    ADD CONSTRAINT tool_execution_records_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
 ALTER TABLE ONLY public.tool_grants
     ADD CONSTRAINT tool_grants_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
-ALTER TABLE ONLY public.work_plans
-    ADD CONSTRAINT work_plans_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);

@@ -1,6 +1,6 @@
 -- Selects a waiting message and its conversation for a turn that begins without a lock. The statement returns no row
--- when a turn is running, when the message's turn has begun, when a granted epoch has not been used, for a retry, or for
--- a cancelled message.
+-- when a turn is running, when the message's turn has begun, when a granted epoch has not been used, for a retry, or
+-- for a cancelled message.
 -- Index: key of conversations, key of messages, key of agent_executions, agent_executions_running
 --
 -- :conversation_id text

@@ -27,11 +27,8 @@ WHERE id = :agent_execution_id AND conversation_id = :conversation_id AND status
             AND checkpoint_type = :type_llm_complete AND execution_id = ''
     )
     -- A cancel is stored before its answer, so no call begins after an answered cancel.
-    AND NOT EXISTS (
-        SELECT 1 FROM messages m
-        WHERE m.conversation_id = :conversation_id AND m.id = agent_executions.message_id
-            AND m.cancel_reason IS NOT NULL
-    )
+    AND (SELECT m.cancel_reason FROM messages m
+         WHERE m.conversation_id = :conversation_id AND m.id = agent_executions.message_id) IS NULL
 RETURNING
     generation, step_calls,
     (steps < :step OR EXISTS (

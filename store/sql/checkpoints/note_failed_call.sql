@@ -1,6 +1,6 @@
--- Notes the position in the model chain after a failed call, and the number of calls that count. When another model is
--- called next, the next claim gets no response of the failed call. The statement changes no row when a newer call was claimed, when
--- the agent execution is not running, or when a newer run owns the conversation.
+-- Notes the position in the model chain after a failed call, and the number of calls that count. When another model
+-- is called next, the next claim gets no response of the failed call. The statement changes no row when a newer call
+-- was claimed, when the agent execution is not running, or when a newer run owns the conversation.
 -- Index: key of agent_executions, key of conversations
 --
 -- :agent_execution_id text

@@ -1,5 +1,5 @@
--- Notes the cancel of a message that waits, or that began the running turn. The first reason stays. The statement changes
--- no other message.
+-- Notes the cancel of a message that waits, or that began the running turn. The first reason stays. The statement
+-- changes no other message.
 -- Index: key of messages, agent_executions_running
 --
 -- :conversation_id text

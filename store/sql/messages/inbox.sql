@@ -1,5 +1,5 @@
--- Selects the waiting messages of a conversation in the order of their turns: interrupting messages come first. A message
--- with `reject` does not wait for a turn.
+-- Selects the waiting messages of a conversation in the order of their turns: interrupting messages come first. A
+-- message with `reject` does not wait for a turn.
 -- Index: messages_queued
 --
 -- :conversation_id text

@@ -1,5 +1,5 @@
--- Leaves a message that was cancelled while it waited out of the conversation's context: the row moves to a thread of its
--- own.
+-- Leaves a message that was cancelled while it waited out of the conversation's context: the row moves to a thread of
+-- its own.
 -- Index: key of messages
 --
 -- :conversation_id text

@@ -23,7 +23,7 @@ pub async fn a_call_that_was_not_made_does_not_count(backend: &impl Backend) {
         StepClaim::Call(ClaimedCall {
             generation, calls, ..
         }) => (generation, calls),
-        StepClaim::Stored(_) => panic!("nothing is stored"),
+        StepClaim::Stored(_) | StepClaim::Cancelled(_) => panic!("nothing is stored"),
     };
     let release = async |generation| {
         let step = turn.step(0);

@@ -6,7 +6,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, OnBusy},
 };
 use everturn_store::{
-    Access, MessageCancel, MessageQueue, StepClaim, StepClaims, TurnInputs, Turns,
+    Access, MessageCancel, MessageQueue, StepClaim, StepClaims, Turns,
 };
 
 use super::{
@@ -17,7 +17,8 @@ use super::{
 const REASON: &str = "no longer needed";
 
 async fn cancel(store: &impl TurnStore, message_id: &str) -> MessageCancel {
-    let cancelled = store.cancel_message(&tenant(), "c", message_id, REASON);
+    let access = tenant();
+    let cancelled = store.cancel_message(&access, "c", message_id, REASON);
     cancelled.await.unwrap()
 }
 
@@ -53,7 +54,8 @@ pub async fn a_cancelled_message_ends_at_its_start_and_reaches_no_model(backend:
     let store = backend.open().await;
     ended(store.clone(), "m1").await;
     queue(&store, "m2", OnBusy::Queue).await;
-    let foreign = store.cancel_message(&Access::tenant("another"), "c", "m2", "mine");
+    let another = Access::tenant("another");
+    let foreign = store.cancel_message(&another, "c", "m2", "mine");
     assert_eq!(foreign.await.unwrap(), MessageCancel::Ended);
     for _repeated in 0..2 {
         assert_eq!(cancel(&store, "m2").await, MessageCancel::Waiting);
@@ -87,9 +89,10 @@ pub async fn the_cancel_of_a_running_turn_outlives_its_run(backend: &impl Backen
     assert_eq!(look(&turn.store, Some("m1")).await, Inbox::default());
     assert_eq!(turn.begin_again().await.cancel_reason, None);
     assert_eq!(cancel(&turn.store, "m1").await, MessageCancel::Running);
+    let access = tenant();
     let second = turn
         .store
-        .cancel_message(&tenant(), "c", "m1", "another reason");
+        .cancel_message(&access, "c", "m1", "another reason");
     assert_eq!(second.await.unwrap(), MessageCancel::Running);
     let seen = look(&turn.store, Some("m1")).await;
     assert_eq!(

@@ -210,9 +210,9 @@ fn of_turns() -> Vec<Query> {
             hot::postgres("checkpoints/claim_step"),
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
-            // The checkpoint, the log, tenant, owner and metadata of the conversation, the epoch of its run, and the
-            // budget. Five look-ups in the index of conversations read more pages than rows.
-            8,
+            // The checkpoint, the log, tenant, owner and metadata of the conversation, the epoch of its run, the budget, and
+            // the turn's message. Five look-ups in the index of conversations read more pages than rows.
+            11,
         ),
         query(
             "claim of a stored step",

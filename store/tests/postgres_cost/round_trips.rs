@@ -304,7 +304,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 45] = [
+const COSTS: [(&str, u64); 47] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
