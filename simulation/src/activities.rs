@@ -37,7 +37,12 @@ pub(crate) enum End {
 type Result<T> = std::result::Result<T, End>;
 
 /// Runs an attempt of an activity. `attempt` is absent for a local activity.
-pub(crate) async fn run(world: &World, name: &str, input: &Payload, attempt: Option<Attempt>) -> End {
+pub(crate) async fn run(
+    world: &World,
+    name: &str,
+    input: &Payload,
+    attempt: Option<Attempt>,
+) -> End {
     let ended = match name {
         "load_turn_activity" => done(load(world, input).await),
         "read_inbox_activity" => done(read_inbox(world, input).await),
@@ -184,9 +189,10 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
             });
         }
     };
+    world.facts().call_is_claimed(&request.message_id);
     world.schedule.step("calls the model").await;
     let of = (request.agent_execution_id.clone(), request.step);
-    world.facts().call_begins(&of, &request.message_id);
+    world.facts().call_begins(&of);
     let mut call = Call {
         world: world.clone(),
         step: of,

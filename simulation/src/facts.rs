@@ -24,13 +24,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Notes the begin of a model call for the turn of a message.
-    pub fn call_begins(&mut self, step: &StepOf, message_id: &str) {
-        *self.calls.entry(step.clone()).or_default() += 1;
+    /// Notes the claim of a model call for the turn of a message. The call follows at once.
+    pub fn call_is_claimed(&mut self, message_id: &str) {
         if self.cancelled.contains(message_id) {
             let text = format!("a model call of {message_id} begins after its cancel was answered");
             self.violations.push(text);
         }
+    }
+
+    /// Notes the begin of a model call, which is paid.
+    pub fn call_begins(&mut self, step: &StepOf) {
+        *self.calls.entry(step.clone()).or_default() += 1;
         let (calls, cut) = (self.calls.get(step), self.cut.get(step));
         let (calls, cut) = (calls.copied().unwrap_or(0), cut.copied().unwrap_or(0));
         if calls > 1 + cut {

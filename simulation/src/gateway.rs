@@ -66,7 +66,11 @@ pub(crate) fn gateway(world: &World) -> Router {
 /// # Errors
 ///
 /// A sentence when the gateway gives no answer.
-pub(crate) async fn post(gateway: &Router, path: &str, body: &Value) -> Result<(u16, Value), String> {
+pub(crate) async fn post(
+    gateway: &Router,
+    path: &str,
+    body: &Value,
+) -> Result<(u16, Value), String> {
     let request = Request::post(format!("/api/v1/agent{path}"))
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string()))
@@ -191,7 +195,11 @@ impl TurnStarter for ModelTurns {
     async fn running(&self, conversation_ids: &[String]) -> Result<HashSet<String>, TurnError> {
         self.call("lists the workflows", |engine| {
             let is_running = |id: &&String| engine.running(&ids::workflow_id(id)).is_some();
-            conversation_ids.iter().filter(is_running).cloned().collect()
+            conversation_ids
+                .iter()
+                .filter(is_running)
+                .cloned()
+                .collect()
         })
         .await
     }

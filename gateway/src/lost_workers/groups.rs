@@ -1,7 +1,7 @@
 //! Restarts the activities of dead workers in tasks, so that the looks at the leases go on meanwhile.
 //!
 //! The workers that a look finds are a group with one task, because a task asks the engine about every running turn. The
-//! tasks end with the watch. Other gateways then see that the leases are no longer held, and take the leases.
+//! tasks end with the watch. Other gateways then see leases without a holder, and take the leases.
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::counts::LostWorkerCounts;
 use crate::turns::{ActivityRestarter, TurnError};
 
-/// The most agent executions that a gateway looks at for a dead worker: those with a claim of the worker, and others that
+/// The most agent executions that a gateway looks at for a dead worker: those with a claim of the worker, and agent executions that
 /// the worker may have just begun. Missed heartbeats find the rest.
 const MAX_AGENT_EXECUTIONS: u32 = 1000;
 /// The most agent executions that a gateway looks at in a later look.

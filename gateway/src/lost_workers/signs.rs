@@ -18,7 +18,7 @@ const MOST_ARE_SILENT: Duration = Duration::from_secs(4);
 /// A call is slow when it takes longer than this fraction of a lease, which is the time between two renewals.
 const SLOW: u32 = 4;
 /// A worker counts as silent, for the comparison with the other workers, after this fraction of its lease. Workers that
-/// fall silent together renewed their leases at different times, so not all of their leases are over in the same look.
+/// fall silent together renewed their leases at different times, so their leases end in different looks.
 const SILENT: u32 = 2;
 
 /// The leases of the looks so far, with an entry for every lease.
@@ -34,7 +34,7 @@ struct LastSign {
     looks: u32,
 }
 
-/// Returns true if a call to the store took so long that the worker's renewals may be late for the same reason.
+/// Returns true for a slow call to the store, because a slow store may delay the worker's renewals.
 pub(super) fn is_slow(took: Duration, lease: &SeenLease) -> bool {
     took * SLOW > lease.duration
 }
@@ -187,13 +187,13 @@ mod tests {
     #[test]
     fn workers_that_fall_silent_together_are_given_more_time() {
         let mut signs = Signs::default();
-        // The workers renewed their leases at different times, and one of them still lives.
+        // The workers renewed their leases at different times, and one worker still lives.
         for number in 0..12_i64 {
             let (b, c) = (number.min(1), number.min(2));
             let leases = [("a", 0), ("b", b), ("c", c), ("lives", number)];
             assert_eq!(look(&mut signs, &leases), [""; 0], "look {number}");
         }
-        // Two renew their leases again, so the silence of the third one is its own.
+        // Two workers renew their leases again, and the third worker stays silent alone.
         let leases = [("a", 1), ("b", 2), ("c", 2), ("lives", 12)];
         assert_eq!(look(&mut signs, &leases), ["c"]);
     }

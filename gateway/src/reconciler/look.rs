@@ -7,9 +7,9 @@ use everturn_proto::{ids, words::FailureCode};
 use everturn_store::{CheckNote, CheckPace, DueCheck, TurnFailure, Unfinished, WaitingMessage};
 
 use super::{
-    LookError, Reconciler,
     budget::CallBudget,
     decide::{Decision, decide},
+    parts::{LookError, Parts},
     quiet::{ToldApart, is_stuck, tell_apart, to_list},
 };
 use crate::turns::{RunningWorkflow, StartMessages, StartOutcome};
@@ -40,7 +40,7 @@ const MAX_LOGGED: u32 = 10;
 
 /// One look.
 pub(super) struct Look<'a> {
-    reconciler: &'a Reconciler,
+    reconciler: &'a Parts,
     pace: &'a CheckPace,
     calls: CallBudget,
     /// Failed calls to the engine in a row.
@@ -55,7 +55,7 @@ pub(super) struct Look<'a> {
 
 impl<'a> Look<'a> {
     /// Makes a look. The time of the look begins now.
-    pub(super) fn new(reconciler: &'a Reconciler, pace: &'a CheckPace) -> Self {
+    pub(super) fn new(reconciler: &'a Parts, pace: &'a CheckPace) -> Self {
         Self {
             reconciler,
             pace,
@@ -131,7 +131,7 @@ impl<'a> Look<'a> {
 
     /// Checks one conversation, and puts the conversation right.
     async fn check_one(&mut self, check: &DueCheck) -> Result<(), LookError> {
-        let Reconciler {
+        let Parts {
             store,
             turns,
             counts,
@@ -214,7 +214,7 @@ impl<'a> Look<'a> {
         unfinished: &Unfinished,
         messages: Vec<WaitingMessage>,
     ) -> Result<(), LookError> {
-        let Reconciler {
+        let Parts {
             store,
             turns,
             counts,
@@ -252,7 +252,7 @@ impl<'a> Look<'a> {
         starts: u32,
         now: DateTime<Utc>,
     ) -> Result<(), LookError> {
-        let Reconciler {
+        let Parts {
             store,
             turns,
             counts,
@@ -282,7 +282,7 @@ impl<'a> Look<'a> {
         message_id: &str,
         failure: TurnFailure,
     ) -> Result<(), LookError> {
-        let Reconciler { store, counts, .. } = self.reconciler;
+        let Parts { store, counts, .. } = self.reconciler;
         let conversation = &unfinished.conversation;
         let code = failure.code.clone();
         if store.fail_turn(conversation, message_id, failure).await? {

@@ -14,27 +14,22 @@ mod budget;
 mod counts;
 mod decide;
 mod look;
+mod parts;
 mod quiet;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_store::{CheckPace, Reconciliation, StoreError};
+use everturn_store::{CheckPace, Reconciliation};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 pub use self::counts::{ReconcilerCounts, ReconcilerNumbers};
-use self::look::Look;
-use crate::{
-    config::ReconcilerConfig,
-    turns::{TurnError, TurnStarter},
+use self::{
+    look::Look,
+    parts::{LookError, Parts},
 };
+use crate::{config::ReconcilerConfig, turns::TurnStarter};
 
 /// The most conversations that a look reads to find the stalled conversations. The next look goes on with the rest.
 /// PostgreSQL reads 100,000 running turns within about a second, which a look can spend.
@@ -42,21 +37,7 @@ const WALK: u32 = 100_000;
 
 /// Finds stalled conversations, and puts them right.
 pub struct Reconciler {
-    store: Arc<dyn Reconciliation>,
-    turns: Arc<dyn TurnStarter>,
-    config: ReconcilerConfig,
-    counts: Arc<ReconcilerCounts>,
-    /// True while the engine's list does not answer.
-    is_blind: AtomicBool,
-}
-
-/// Why a look ended early.
-#[derive(Debug, thiserror::Error)]
-enum LookError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Engine(#[from] TurnError),
+    parts: Parts,
 }
 
 impl Reconciler {
@@ -67,22 +48,18 @@ impl Reconciler {
         config: ReconcilerConfig,
     ) -> Self {
         Self {
-            store,
-            turns,
-            config,
-            counts: Arc::default(),
-            is_blind: AtomicBool::new(false),
+            parts: Parts::new(store, turns, config),
         }
     }
 
     /// Returns the counters.
     pub fn counts(&self) -> Arc<ReconcilerCounts> {
-        Arc::clone(&self.counts)
+        Arc::clone(&self.parts.counts)
     }
 
     /// Looks again and again, until `shutdown` is cancelled.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut ticks = interval(self.config.every);
+        let mut ticks = interval(self.parts.config.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_away = false;
         loop {
@@ -108,7 +85,7 @@ impl Reconciler {
 
     /// Looks once, when the store chooses this gateway.
     async fn look(&self, now: DateTime<Utc>) -> Result<(), LookError> {
-        let config = &self.config;
+        let (store, config) = (&self.parts.store, &self.parts.config);
         let pace = CheckPace {
             now,
             asked_before: now - delta(config.look_time()),
@@ -118,18 +95,18 @@ impl Reconciler {
             walk: WALK,
             limit: config.list_size.get(),
         };
-        if !self.store.begin_look(&pace).await? {
+        if !store.begin_look(&pace).await? {
             return Ok(());
         }
-        let mut look = Look::new(self, &pace);
+        let mut look = Look::new(&self.parts, &pace);
         loop {
-            let batch = self.store.due_checks(&pace).await?;
+            let batch = store.due_checks(&pace).await?;
             let (rest, checked) = look.check(batch.checks).await;
             // With a slow engine, a look checks only the first conversations. The unchecked conversations keep their
             // rank for the next look. Otherwise every look might check the same conversations.
             let is_at_end = !rest.is_empty() || !batch.has_more || look.is_over();
             if !rest.is_empty() {
-                self.store.put_back_checks(&rest).await?;
+                store.put_back_checks(&rest).await?;
             }
             checked?;
             if is_at_end {
@@ -137,17 +114,6 @@ impl Reconciler {
             }
         }
         look.find_stuck().await
-    }
-
-    /// Notes whether the engine's list answers. An outage of the list logs one message.
-    fn note_list(&self, failure: Option<&TurnError>) {
-        let was_blind = self.is_blind.swap(failure.is_some(), Ordering::Relaxed);
-        if let Some(error) = failure.filter(|_| !was_blind) {
-            tracing::warn!(
-                %error,
-                "the list of running workflows does not answer; the gateway asks for each stalled turn alone, and is slower"
-            );
-        }
     }
 }
 

@@ -17,7 +17,8 @@ mod temporal;
 pub use self::{
     activities::ActivityRestarter,
     port::{
-        ApprovalOutcome, OnBusy, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter,
+        ApprovalOutcome, OnBusy, RunningWorkflow, StartMessages, StartOutcome, TurnError,
+        TurnStarter,
     },
     search_attributes::{RegisterError, register_search_attributes},
     temporal::{TemporalTurns, TemporalTurnsOptions},

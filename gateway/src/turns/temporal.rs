@@ -28,9 +28,7 @@ use temporalio_common::{
 };
 
 use super::{
-    port::{
-        ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter,
-    },
+    port::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter},
     search_attributes::register_search_attributes,
 };
 

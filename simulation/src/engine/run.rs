@@ -66,6 +66,24 @@ pub struct CommittedTask {
 }
 
 impl CommittedTask {
+    /// Returns the names of the commands, for the story.
+    pub fn names(&self) -> Vec<String> {
+        let commands = self
+            .commands
+            .iter()
+            .filter_map(|command| command.variant.as_ref());
+        let name = |command: &Command| match command {
+            Command::ScheduleActivity(activity) => activity.activity_type.clone(),
+            Command::ScheduleLocalActivity(activity) => activity.activity_type.clone(),
+            other => {
+                let text = format!("{other:?}");
+                let name = text.split(['(', ' ']).next().unwrap_or_default();
+                name.to_owned()
+            }
+        };
+        commands.map(name).collect()
+    }
+
     /// True when the task ends the run.
     pub fn has_end(&self) -> bool {
         let mut commands = self.commands.iter();

@@ -12,18 +12,15 @@ use sqlx::FromRow;
 
 use super::{
     Connection,
-    lock::{lock_conversation, lock_visible_conversation},
-    messages::queue_message,
+    lock::lock_conversation,
+    messages::{INTERRUPTED, interrupt_waiting, note_cancel, queue_message},
     statement::Statement as _,
-    statements::messages::{CancelMessage, CancelReason, Inbox as SelectInbox, InterruptWaiting},
+    statements::messages::{CancelReason, Inbox as SelectInbox},
 };
 use crate::{
-    api::{Access, MessageCancel, NewMessage, Result},
+    api::{Access, NewMessage, Result},
     columns::now,
 };
-
-/// The reason of a cancel by an interrupting message.
-const INTERRUPTED: &str = "interrupted by a newer message";
 
 /// A waiting message, in the order of the turns.
 #[derive(FromRow)]
@@ -153,55 +150,6 @@ async fn store_submit(
         interrupt_waiting(connection, &new).await?;
     }
     Ok(())
-}
-
-/// Ends the older waiting messages that interrupt, if the new message interrupts. Their turns begin and end at once, so
-/// readers learn of the end.
-pub(super) async fn interrupt_waiting(connection: &mut Connection, new: &NewMessage) -> Result<()> {
-    if new.on_busy != OnBusy::Interrupt {
-        return Ok(());
-    }
-    let interrupt = InterruptWaiting {
-        conversation_id: &new.conversation_id,
-        message_id: &new.message_id,
-        interrupt: OnBusy::Interrupt.as_str(),
-        reason: INTERRUPTED,
-    };
-    interrupt.query()?.execute(connection).await?;
-    Ok(())
-}
-
-/// Notes the cancel of a message, for a caller.
-pub(super) async fn cancel_message(
-    connection: &mut Connection,
-    access: &Access,
-    conversation_id: &str,
-    message_id: &str,
-    reason: &str,
-) -> Result<MessageCancel> {
-    if !lock_visible_conversation(connection, access, conversation_id).await? {
-        return Ok(MessageCancel::Ended);
-    }
-    note_cancel(connection, conversation_id, message_id, reason).await
-}
-
-async fn note_cancel(
-    connection: &mut Connection,
-    conversation_id: &str,
-    message_id: &str,
-    reason: &str,
-) -> Result<MessageCancel> {
-    let cancel = CancelMessage {
-        conversation_id,
-        message_id,
-        reason,
-    };
-    let is_waiting: Option<bool> = cancel.query_scalar()?.fetch_optional(connection).await?;
-    Ok(match is_waiting {
-        Some(true) => MessageCancel::Waiting,
-        Some(false) => MessageCancel::Running,
-        None => MessageCancel::Ended,
-    })
 }
 
 #[cfg(test)]

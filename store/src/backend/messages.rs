@@ -11,14 +11,17 @@ use everturn_proto::{
 use sqlx::types::Json as Column;
 
 use super::{
-    Connection, Database, inbox, key_of_caller,
+    Connection, Database, key_of_caller,
     lock::lock_visible_conversation,
     missing,
     retry::{Retry, find_retry},
     statement::Statement as _,
     statements::{
         blobs::{Attach, Detach},
-        messages::{self, CountQueued, CountTurnsOfOwner, QueueMessage, WithdrawMessage},
+        messages::{
+            self, CancelMessage, CountQueued, CountTurnsOfOwner, InterruptWaiting, QueueMessage,
+            WithdrawMessage,
+        },
     },
 };
 use crate::{
@@ -29,6 +32,9 @@ use crate::{
     error::{Missing, StoreError, TurnsOf},
     rows::conversations::QueuedRow,
 };
+
+/// The reason of a cancel by an interrupting message.
+pub(super) const INTERRUPTED: &str = "interrupted by a newer message";
 
 #[async_trait]
 impl MessageQueue for Database {
@@ -60,7 +66,7 @@ impl MessageQueue for Database {
     ) -> Result<MessageCancel> {
         let key = key_of_caller(access, conversation_id);
         self.locking(&key, async |connection| {
-            inbox::cancel_message(connection, access, conversation_id, message_id, reason).await
+            cancel_message(connection, access, conversation_id, message_id, reason).await
         })
         .await
     }
@@ -96,7 +102,7 @@ async fn queue(
         .await
         .map_err(missing(Missing::Conversation, id))?;
     if let Some(has_others) = inserted {
-        inbox::interrupt_waiting(connection, new).await?;
+        interrupt_waiting(connection, new).await?;
         return Ok(QueuedMessage::new(&new.message_id, has_others));
     }
     let queued = messages::QueuedMessage {
@@ -113,6 +119,55 @@ async fn queue(
         return Err(refusal(connection, access, new).await?);
     };
     stored.repeated(new.client_message_id.as_deref())
+}
+
+/// Ends the older waiting messages that interrupt, if the new message interrupts. Their turns begin and end at once, so
+/// readers learn of the end.
+pub(super) async fn interrupt_waiting(connection: &mut Connection, new: &NewMessage) -> Result<()> {
+    if new.on_busy != OnBusy::Interrupt {
+        return Ok(());
+    }
+    let interrupt = InterruptWaiting {
+        conversation_id: &new.conversation_id,
+        message_id: &new.message_id,
+        interrupt: OnBusy::Interrupt.as_str(),
+        reason: INTERRUPTED,
+    };
+    interrupt.query()?.execute(connection).await?;
+    Ok(())
+}
+
+/// Notes the cancel of a message, for a caller.
+async fn cancel_message(
+    connection: &mut Connection,
+    access: &Access,
+    conversation_id: &str,
+    message_id: &str,
+    reason: &str,
+) -> Result<MessageCancel> {
+    if !lock_visible_conversation(connection, access, conversation_id).await? {
+        return Ok(MessageCancel::Ended);
+    }
+    note_cancel(connection, conversation_id, message_id, reason).await
+}
+
+pub(super) async fn note_cancel(
+    connection: &mut Connection,
+    conversation_id: &str,
+    message_id: &str,
+    reason: &str,
+) -> Result<MessageCancel> {
+    let cancel = CancelMessage {
+        conversation_id,
+        message_id,
+        reason,
+    };
+    let is_waiting: Option<bool> = cancel.query_scalar()?.fetch_optional(connection).await?;
+    Ok(match is_waiting {
+        Some(true) => MessageCancel::Waiting,
+        Some(false) => MessageCancel::Running,
+        None => MessageCancel::Ended,
+    })
 }
 
 /// Returns the insert of a waiting message. `max_queued` is the limit for waiting messages in this call.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod costs;
 mod explained;
 mod failures;
 mod filled;

@@ -1,7 +1,5 @@
 //! Counts the round trips of each call. They do not depend on the size of a batch.
 
-use std::future::Future;
-
 use everturn_proto::{
     Thread,
     event::ModelFallback,
@@ -18,6 +16,7 @@ use everturn_store::{
 };
 
 use crate::{
+    costs::Costs,
     fixture::{self, Turn, delegating_agent, new_message, tenant},
     support::{line::Line, postgres::Database},
 };
@@ -34,27 +33,6 @@ async fn watched() -> (Line, PostgresStore) {
         .await
         .unwrap();
     (line, store)
-}
-
-struct Costs<'a> {
-    line: &'a Line,
-    measured: Vec<(&'static str, u64)>,
-}
-
-impl<'a> Costs<'a> {
-    fn new(line: &'a Line) -> Self {
-        Self {
-            line,
-            measured: Vec::new(),
-        }
-    }
-
-    async fn of<T>(&mut self, name: &'static str, call: impl Future<Output = T>) -> T {
-        self.line.round_trips();
-        let done = call.await;
-        self.measured.push((name, self.line.round_trips()));
-        done
-    }
 }
 
 /// Runs a turn of two steps with `tools` tools, one of which is still open when the turn is cancelled, and makes every
@@ -390,6 +368,11 @@ async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
     }
 }
 
+async fn context(store: &PostgresStore, id: &str) {
+    let context = store.context(id, &Thread::Conversation, PageLimit::rows(100), None);
+    context.await.unwrap();
+}
+
 /// Counts what a worker asks for in a turn of two steps with two tools (docs/design/costs.md).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_of_two_steps_and_two_tools() {
@@ -405,10 +388,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         let whole = async {
             store.begin_turn(turn.begin("")).await.unwrap();
             store.claim_step(&turn.step(0), None).await.unwrap();
-            store
-                .context(id, &Thread::Conversation, PageLimit::rows(100), None)
-                .await
-                .unwrap();
+            context(&store, id).await;
             let calls: Vec<_> = (0..2)
                 .map(|index| turn.call(0, index, Effect::Read))
                 .collect();
@@ -418,10 +398,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             turn.runs(0, 0).await;
             turn.runs(0, 1).await;
             store.claim_step(&turn.step(1), None).await.unwrap();
-            store
-                .context(id, &Thread::Conversation, PageLimit::rows(100), None)
-                .await
-                .unwrap();
+            context(&store, id).await;
             turn.complete(1, "answer", &[]).await;
             turn.end(1, AgentExecutionStatus::Completed).await;
         };

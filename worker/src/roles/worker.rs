@@ -136,8 +136,7 @@ pub fn check_agents(config: &Config) -> anyhow::Result<()> {
 
 /// Runs a worker until `shutdown`. After `shutdown`, running activities have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let telemetry = parts.telemetry;
-    let trail = parts.store.audit.clone();
+    let (telemetry, trail) = (parts.telemetry, parts.store.audit.clone());
     tell(&parts.config, &telemetry, Arc::clone(&trail));
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
@@ -166,8 +165,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let stopping = Stopping::new(shutdown.clone(), limits.graceful_shutdown);
     let this_worker = this_worker(&lease, &cancels, stopping);
     let activities = AgentActivities::new(&ports, settings, this_worker);
-    let running = parts.running;
-    running.enter_worker(activities.clone(), results, trail);
+    parts.running.enter_worker(activities.clone(), results, trail);
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process

@@ -72,16 +72,11 @@ impl From<StoreError> for Problem {
                 tracing::info!(detail, "a request conflicts with stored data");
                 Self::new(Code::Conflict, "Read the stored data, then try again.")
             }
-            StoreError::RunReplaced { .. } | StoreError::ForeignConversation(_) => {
-                tracing::error!(%error, "the store reports an error of agent executions to a gateway");
-                Self::internal()
-            }
-            StoreError::Unexpected(source) => {
-                tracing::error!(error = %source, "the store reports an unknown error");
-                Self::internal()
-            }
-            StoreError::Corrupt(detail) => {
-                tracing::error!(detail, "the store has corrupt data");
+            StoreError::RunReplaced { .. }
+            | StoreError::ForeignConversation(_)
+            | StoreError::Unexpected(_)
+            | StoreError::Corrupt(_) => {
+                tracing::error!(%error, "the store reports an error that no request causes");
                 Self::internal()
             }
         }

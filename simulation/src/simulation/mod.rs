@@ -1,0 +1,244 @@
+//! A simulation: one conversation, two workers, two gateways, a client and an operator. Each step is one enabled event,
+//! chosen by the seed. After the client's last request the faults stop, and everything must come to its end.
+
+mod client;
+mod steps;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    rc::Rc,
+};
+
+use axum::Router;
+use everturn_store::sqlite::SqliteStore;
+
+use self::client::{Act, acts};
+use crate::{
+    engine::{ActivityEnd, ActivityState, Attempt, RunNumber, RunStatus, TaskOf},
+    gateway::gateway,
+    schedule::{ActorId, Owner},
+    seed::Choices,
+    worker::Worker,
+    world::World,
+};
+
+const WORKERS: usize = 2;
+const GATEWAYS: usize = 2;
+/// The most steps while faults happen.
+const MAX_STEPS: usize = 600;
+/// The most steps after the faults, until everything has come to its end.
+const MAX_CALM_STEPS: usize = 3000;
+
+/// The result of a simulation.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What must never happen, and did.
+    pub violations: Vec<String>,
+    /// The steps in their order, for people.
+    pub story: Vec<String>,
+    /// The number of steps.
+    pub steps: usize,
+}
+
+/// An enabled event.
+#[derive(Debug, Clone)]
+enum Step {
+    Actor(ActorId),
+    Act,
+    BeginTask(usize, RunNumber),
+    Resolve(usize),
+    CompleteTask(usize, RunNumber),
+    BeginActivity(usize, RunNumber, u32),
+    FireTimer(RunNumber, u32),
+    TimeOutTask(RunNumber),
+    TimeOutAttempt(Attempt),
+    Kill(usize),
+    Start,
+    Forget(usize, RunNumber),
+}
+
+/// The end of a local activity, which its task does not know yet.
+struct LocalEnd {
+    worker: usize,
+    run: RunNumber,
+    task: TaskOf,
+    seq: u32,
+    end: ActivityEnd,
+}
+
+struct Simulation {
+    world: World,
+    /// The live worker processes. A process that starts again has another number.
+    workers: BTreeMap<usize, Worker>,
+    next_process: usize,
+    gateways: Vec<Router>,
+    local_ends: Rc<RefCell<Vec<LocalEnd>>>,
+    acts: Vec<Act>,
+    /// The client's number of messages.
+    messages: usize,
+    /// The answer to the last resume says that nothing is left.
+    is_done: Rc<Cell<bool>>,
+    is_resuming: Rc<Cell<bool>>,
+}
+
+/// Runs the simulation of a seed.
+///
+/// # Errors
+///
+/// An error when the store cannot be opened.
+pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
+    let store = SqliteStore::open_in_memory().await?;
+    let world = World::new(store, Choices::new(seed));
+    let mut simulation = Simulation::new(world);
+    let steps = simulation.run().await?;
+    simulation.check_end().await?;
+    let mut violations = std::mem::take(&mut simulation.world.facts().violations);
+    violations.append(&mut simulation.world.engine().unknown_commands);
+    let outcome = Outcome {
+        violations,
+        story: simulation.world.schedule.story(),
+        steps,
+    };
+    for worker in simulation.workers.keys() {
+        simulation.world.schedule.kill(Owner::Worker(*worker));
+    }
+    for gateway in 0..GATEWAYS {
+        simulation.world.schedule.kill(Owner::Gateway(gateway));
+    }
+    simulation.world.store.close().await;
+    Ok(outcome)
+}
+
+impl Simulation {
+    fn new(world: World) -> Self {
+        let gateways = (0..GATEWAYS).map(|_| gateway(&world)).collect();
+        let acts = acts(&mut world.choices());
+        Self {
+            world,
+            workers: (0..WORKERS)
+                .map(|number| (number, Worker::default()))
+                .collect(),
+            next_process: WORKERS,
+            gateways,
+            local_ends: Rc::default(),
+            acts,
+            messages: 0,
+            is_done: Rc::default(),
+            is_resuming: Rc::default(),
+        }
+    }
+
+    async fn run(&mut self) -> anyhow::Result<usize> {
+        let mut steps = 0;
+        while steps < MAX_STEPS && self.has_faults() {
+            let Some(step) = self.next_step() else { break };
+            self.take(step).await;
+            steps += 1;
+        }
+        self.world.schedule.tell("the faults end");
+        self.world.calm();
+        for calm in 0..MAX_CALM_STEPS {
+            if !self.world.facts().violations.is_empty() {
+                return Ok(steps + calm);
+            }
+            match self.next_step() {
+                Some(step) => self.take(step).await,
+                None if self.is_done.get() => return Ok(steps + calm),
+                None => self.resume().await,
+            }
+        }
+        let text = "the conversation does not come to its end".to_owned();
+        self.world.facts().violations.push(text);
+        Ok(steps + MAX_CALM_STEPS)
+    }
+
+    fn has_faults(&self) -> bool {
+        self.world.facts().violations.is_empty()
+            && (!self.acts.is_empty() || !self.world.schedule.waiting().is_empty())
+    }
+
+    /// Chooses an enabled event. Faults are rarer than other events.
+    fn next_step(&self) -> Option<Step> {
+        let is_calm = self.world.is_calm();
+        let mut steps = self
+            .world
+            .schedule
+            .waiting()
+            .into_iter()
+            .map(Step::Actor)
+            .collect();
+        let mut faults = Vec::new();
+        self.add_worker_steps(&mut steps, &mut faults);
+        self.add_engine_steps(&mut steps, &mut faults, is_calm);
+        if !is_calm && !self.acts.is_empty() {
+            steps.push(Step::Act);
+        }
+        let mut choices = self.world.choices();
+        let is_fault = choices.percent(4);
+        if !is_calm && (is_fault || steps.is_empty()) && !faults.is_empty() {
+            return choices.one_of(faults);
+        }
+        choices.one_of(steps)
+    }
+
+    fn add_worker_steps(&self, steps: &mut Vec<Step>, faults: &mut Vec<Step>) {
+        let ends = 0..self.local_ends.borrow().len();
+        steps.extend(ends.map(Step::Resolve));
+        if self.workers.len() < WORKERS {
+            // A killed worker comes back, also in the calm.
+            steps.push(Step::Start);
+        }
+        for (number, worker) in &self.workers {
+            faults.push(Step::Kill(*number));
+            for (run, open) in &worker.open {
+                if open.local == 0 {
+                    steps.push(Step::CompleteTask(*number, *run));
+                }
+            }
+        }
+    }
+
+    fn add_engine_steps(&self, steps: &mut Vec<Step>, faults: &mut Vec<Step>, is_calm: bool) {
+        let engine = self.world.engine();
+        let is_dead = |worker: usize| !self.workers.contains_key(&worker);
+        let live: Vec<_> = self.workers.keys().copied().collect();
+        for (number, run) in engine.runs() {
+            if run.status != RunStatus::Running {
+                continue;
+            }
+            match run.task {
+                None if run.has_task() => {
+                    steps.extend(live.iter().map(|worker| Step::BeginTask(*worker, number)));
+                }
+                Some(task) if is_dead(task.worker) || !self.has_open(number, task) => {
+                    steps.push(Step::TimeOutTask(number));
+                }
+                Some(_) => faults.push(Step::TimeOutTask(number)),
+                None => {}
+            }
+            for (seq, activity) in &run.activities {
+                match activity.state {
+                    ActivityState::Scheduled => {
+                        let at = |worker: &usize| Step::BeginActivity(*worker, number, *seq);
+                        steps.extend(live.iter().map(at));
+                    }
+                    ActivityState::Started(attempt) if is_dead(attempt.worker) => {
+                        steps.push(Step::TimeOutAttempt(attempt));
+                    }
+                    ActivityState::Started(attempt) => faults.push(Step::TimeOutAttempt(attempt)),
+                }
+            }
+            if !is_calm {
+                faults.extend(live.iter().map(|worker| Step::Forget(*worker, number)));
+                faults.extend(run.timers.iter().map(|seq| Step::FireTimer(number, *seq)));
+            }
+        }
+    }
+
+    fn has_open(&self, run: RunNumber, task: TaskOf) -> bool {
+        let worker = self.workers.get(&task.worker);
+        let open = worker.and_then(|worker| worker.open.get(&run));
+        open.is_some_and(|open| open.task == task)
+    }
+}
