@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::Thread;
+use everturn_proto::{Thread, turn::SavedApproval};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
@@ -164,6 +164,7 @@ pass_on! { OutsideTools:
     note_answer(
         access: &Access, conversation: &str, execution: &str, answer: NewAnswer<'_>, audit: Option<&NewAuditEntry>
     ) -> NotedAnswer;
+    saved_answer(conversation: &str, execution: &str) -> Option<SavedApproval>;
     claim_client_tool(
         access: &Access, conversation: &str, execution: &str, claimant: &str, until: DateTime<Utc>
     ) -> Option<ClientToolClaim>;

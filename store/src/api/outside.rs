@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
-    turn::ResolveApproval,
+    turn::{ResolveApproval, SavedApproval},
     words::{ApprovalState, ToolKind, ToolStatus},
 };
 
@@ -54,6 +54,14 @@ pub trait OutsideTools: Send + Sync {
         answer: NewAnswer<'_>,
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer>;
+
+    /// Returns the stored state of a call's approval, and the id of the stored answer if a gateway has noted the answer
+    /// (`ids::answer_id`). `None` for an unknown call. The caller must have read the call before.
+    async fn saved_answer(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<SavedApproval>>;
 
     /// Claims a call for one client until `until`. No other client gets the claim before. The claimant may claim again
     /// at any time, which moves the end. Returns `None` if the conversation has no such call, or if the call waits no

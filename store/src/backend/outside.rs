@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
-use everturn_proto::words::{ApprovalState, CheckpointType, ToolKind, ToolStatus};
+use everturn_proto::{
+    turn::SavedApproval,
+    words::{ApprovalState, CheckpointType, ToolKind, ToolStatus},
+};
 use sqlx::FromRow;
 
 use super::{
@@ -10,7 +13,9 @@ use super::{
     dialect::{Parts, WRITES_IN_PARTS},
     key_of_caller, runnable_approvals,
     statement::Statement as _,
-    statements::outside::{self, ClaimClientTool, NoteAnswer, StoreResult, WaitingTools},
+    statements::outside::{
+        self, ClaimClientTool, NoteAnswer, SavedAnswer, StoreResult, WaitingTools,
+    },
     write::{self, Completion},
 };
 use crate::{
@@ -194,6 +199,24 @@ impl OutsideTools for Database {
             Some(_) => NotedAnswer::Noted,
             None => NotedAnswer::TooMany,
         })
+    }
+
+    async fn saved_answer(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<SavedApproval>> {
+        let select = SavedAnswer {
+            conversation_id,
+            execution_id,
+        };
+        let query = select.query_as()?;
+        let row: Option<(String, Option<String>)> =
+            self.read(query.fetch_optional(self.reader())).await?;
+        Ok(row.map(|(decision, answer_id)| SavedApproval {
+            decision,
+            answer_id,
+        }))
     }
 
     async fn claim_client_tool(

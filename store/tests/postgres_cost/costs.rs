@@ -4,20 +4,20 @@ use std::future::Future;
 
 use crate::support::line::Line;
 
-pub struct Costs<'a> {
-    pub line: &'a Line,
-    pub measured: Vec<(&'static str, u64)>,
+pub(crate) struct Costs<'a> {
+    pub(crate) line: &'a Line,
+    pub(crate) measured: Vec<(&'static str, u64)>,
 }
 
 impl<'a> Costs<'a> {
-    pub fn new(line: &'a Line) -> Self {
+    pub(crate) fn new(line: &'a Line) -> Self {
         Self {
             line,
             measured: Vec::new(),
         }
     }
 
-    pub async fn of<T>(&mut self, name: &'static str, call: impl Future<Output = T>) -> T {
+    pub(crate) async fn of<T>(&mut self, name: &'static str, call: impl Future<Output = T>) -> T {
         self.line.round_trips();
         let done = call.await;
         self.measured.push((name, self.line.round_trips()));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use everturn_client::{Frame, GatewayClient};
+use everturn_gateway::turns::{TemporalTurns, TemporalTurnsOptions};
 use everturn_proto::{ids, words::EventType};
 use futures::StreamExt;
 use serde_json::Value;
@@ -250,6 +251,15 @@ impl Stack {
         self.temporal
             .succeed(&[&start[..], &to, &with].concat())
             .await;
+    }
+
+    /// Returns the gateways' port to the engine.
+    pub async fn turns(&self) -> TemporalTurns {
+        let options = TemporalTurnsOptions {
+            task_queue: self.task_queue.clone(),
+            ..TemporalTurnsOptions::default()
+        };
+        TemporalTurns::new(self.temporal.client().await, options)
     }
 
     /// Signals a message to the workflow of a conversation with the `temporal` CLI, without the gateway.

@@ -2,6 +2,7 @@
 
 use std::{fs, time::Duration};
 
+use everturn_gateway::turns::TurnStarter as _;
 use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -280,12 +281,12 @@ async fn record_histories_of_a_long_wait_when_asked() {
     let (conversation, _) = stack.ask("approve").await;
     stack.saw(&conversation, "approval_requested").await;
     let first_run = stack.run_id(&conversation).await;
-    let path = format!("/conversations/{conversation}/cancel");
+    let turns = stack.turns().await;
     let mut number = 0;
     while stack.run_id(&conversation).await == first_run {
         number += 1;
-        let other = json!({"message_id": format!("other-{number}")});
-        stack.post(&path, &other).await;
+        let other = format!("other-{number}");
+        turns.signal(&conversation, &other).await.unwrap();
     }
     record(&stack, "long-wait", &conversation, Some(&first_run)).await;
     approve_and_deny_all(&stack, &conversation).await;

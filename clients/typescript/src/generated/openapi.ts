@@ -421,8 +421,9 @@ export interface paths {
         put?: never;
         /**
          * Cancels the running turn, or a waiting message.
-         * @description The turn ends with the event `cancelled` and keeps the text written so far. The conversation's waiting messages
-         *     continue. Repeating the request is safe.
+         * @description The turn ends with the event `cancelled` and keeps the text written so far. The conversation's other waiting messages
+         *     continue. The cancel is stored before the response: a turn that cannot be reached at once ends at its next step or
+         *     start. Repeating the request is safe.
          */
         post: operations["cancel_turn"];
         delete?: never;
@@ -6033,7 +6034,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The workflow engine is not available (`temporal_unavailable`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
             503: {
                 headers: {
                     "retry-after": components["headers"]["RetryAfter"];
@@ -6043,7 +6044,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "temporal_unavailable" | "issuer_unavailable" | "store_unavailable";
+                        code?: "issuer_unavailable" | "store_unavailable";
                     };
                 };
             };

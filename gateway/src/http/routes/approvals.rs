@@ -1,6 +1,8 @@
 //! Approvals: tool calls that wait for a person, and the persons' answers. The workflow of the call accepts or refuses
 //! an answer. The stored call gives the reason for a refusal.
 
+use std::time::Duration;
+
 use axum::{Json, extract::State};
 use everturn_proto::{
     Json as RawJson, ids,
@@ -9,6 +11,7 @@ use everturn_proto::{
 };
 use everturn_store::{Conversation, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
 use utoipa::{ToSchema, openapi::schema::Object};
 
 use super::waiting_calls::{WaitingCallBody, waiting_calls};
@@ -110,6 +113,11 @@ fn outcomes() -> Object {
     ])
 }
 
+/// The looks at a call whose turn stores another answer at the moment, and the pause between two looks. A save takes some
+/// milliseconds.
+const SAVE_LOOKS: u32 = 20;
+const SAVE_PAUSE: Duration = Duration::from_millis(50);
+
 problems!(Refusals: InvalidBody, InvalidId, ApprovalNeedsOther, ConversationNotFound, ExecutionNotFound, ApprovalAnswered,
     ApprovalExpired, ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
 
@@ -148,10 +156,16 @@ pub(super) async fn resolve(
     let entry = entry(&state, &caller, &conversation, &call, &answer);
     note(&state, &caller, &conversation, &answer, &entry).await?;
     let sub_agent = state.sub_agent_of(&caller, &conversation, &call).await?;
+    let answer_id = ids::answer_id(&answer);
     let turns = &state.ports.turns;
-    let outcome = turns
+    let mut outcome = turns
         .resolve_approval(&conversation.id, sub_agent.as_deref(), answer)
         .await?;
+    if outcome == ApprovalOutcome::Refused(ApprovalRefusal::Answered)
+        && is_saved(&state, &conversation, &path.execution_id, &answer_id).await?
+    {
+        outcome = ApprovalOutcome::Taken;
+    }
     let is_taken = outcome == ApprovalOutcome::Taken;
     let ended = NewAuditEntry {
         outcome: if is_taken {
@@ -178,6 +192,26 @@ pub(super) async fn resolve(
         tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
         remember: body.remember,
     }))
+}
+
+/// Returns true if the call's stored answer is this answer. The save takes the newest noted answer, whichever answer the
+/// turn has taken, so a refused answer may be stored. The save may still run.
+async fn is_saved(
+    state: &GatewayState,
+    conversation: &Conversation,
+    execution_id: &str,
+    answer_id: &str,
+) -> Result<bool, Problem> {
+    let outside = &state.ports.outside;
+    for _try in 0..SAVE_LOOKS {
+        let saved = outside.saved_answer(&conversation.id, execution_id).await?;
+        let Some(saved) = saved else { break };
+        if ApprovalState::from(saved.decision.as_str()) != ApprovalState::Pending {
+            return Ok(saved.answer_id.as_deref() == Some(answer_id));
+        }
+        sleep(SAVE_PAUSE).await;
+    }
+    Ok(false)
 }
 
 /// Returns the audit entry of an answer. The entry is stored before Temporal gets the answer, so that no answer has an

@@ -61,7 +61,8 @@ async fn an_accepted_cancel_survives_the_workflow() {
 
     submit(&stack, &conversation, "three", "queue").await;
     let events = stack.ended(&conversation, 3).await;
-    assert_eq!(contents(&events, "assistant_message"), ["You said three."]);
+    let answers = contents(&events, "assistant_message");
+    assert!(answers[0].ends_with("three."), "{answers:?}");
     let requests = stack.model.requests();
     let last = requests.last().unwrap();
     assert!(
@@ -130,7 +131,7 @@ async fn repeated_requests_leave_no_trace_in_the_history() {
     stack.send(&conversation, &waiting).await;
     // The look that the second message asks for has ended.
     stack
-        .has_in_history(&conversation, "EVENT_TYPE_MARKER_RECORDED", 2)
+        .has_in_history(&conversation, "MARKER_RECORDED", 2)
         .await;
     let before = stack.history(&conversation).await.len();
     for _repeated in 0..20 {

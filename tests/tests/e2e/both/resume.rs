@@ -2,7 +2,7 @@
 //! completed is neither paid nor done again, and a reader that stays connected sees what a replay shows.
 
 use everturn_client::Frame;
-use everturn_gateway::turns::{TemporalTurns, TemporalTurnsOptions, TurnStarter};
+use everturn_gateway::turns::TurnStarter;
 use everturn_tests::{
     events::types,
     model::{Model, Reply, Request},
@@ -28,17 +28,9 @@ pub(crate) fn cut_off(request: &Request) -> Reply {
     }
 }
 
-/// Makes the port to the engine, as the gateway does.
-async fn turns(stack: &Stack) -> TemporalTurns {
-    let options = TemporalTurnsOptions {
-        task_queue: stack.task_queue.clone(),
-        ..TemporalTurnsOptions::default()
-    };
-    TemporalTurns::new(stack.temporal.client().await, options)
-}
-
 pub(crate) async fn terminate(stack: &Stack, conversation: &str) {
-    turns(stack)
+    stack
+        .turns()
         .await
         .terminate(conversation, "test")
         .await
@@ -297,7 +289,7 @@ async fn what_runs_is_complete_or_never_was() {
         (409, "turn_complete".to_owned())
     );
     assert_eq!(stack.model.requests().len(), 1);
-    let turns = turns(&stack).await;
+    let turns = stack.turns().await;
     stack.workflow_status(&conversation, "COMPLETED").await;
     for nothing_runs in [conversation.as_str(), "unknown"] {
         turns.terminate(nothing_runs, "test").await.unwrap();

@@ -65,8 +65,8 @@ async fn a_late_end_does_not_end_the_turn_that_was_resumed() {
     let conversation = stack.ask_held("tool.during", "one").await;
     stack.asked(1).await;
     let path = format!("/conversations/{conversation}");
-    let cancelled = stack.post(&format!("{path}/cancel"), &json!({})).await;
-    assert_eq!(cancelled.0, 202, "{}", cancelled.1);
+    // A cancel of the workflow is not noted at the message, so the resumed turn goes on.
+    stack.cancel_workflow(&conversation).await;
     stack.reached("save.end.before").await;
     stack.terminate(&conversation).await;
 

@@ -11,6 +11,8 @@ use everturn_tests::{
 use futures::{StreamExt, stream};
 use serde_json::json;
 
+use everturn_gateway::turns::TurnStarter as _;
+
 use crate::embedded::approvals::{answer, pending};
 
 /// The most calls that a step has.
@@ -90,17 +92,16 @@ async fn a_long_wait_goes_on_in_a_new_run() {
     let steer = json!({"content": "rather two", "on_busy": "steer"});
     assert_eq!(stack.send(&conversation, &steer).await.0, 202);
     let first = stack.run_id(&conversation).await;
-    let path = format!("/conversations/{conversation}/cancel");
+    let turns = stack.turns().await;
     let mut number = 0;
     while stack.run_id(&conversation).await == first {
-        let cancels = stream::iter(number..number + 40).map(|number| {
-            let other = json!({"message_id": format!("other-{number}")});
-            let (stack, path) = (&stack, &path);
-            async move { stack.post(path, &other).await }
+        let rings = stream::iter(number..number + 40).map(|number| {
+            let (turns, conversation) = (&turns, &conversation);
+            async move { turns.signal(conversation, &format!("other-{number}")).await }
         });
-        let answers: Vec<_> = cancels.buffer_unordered(8).collect().await;
+        let answers: Vec<_> = rings.buffer_unordered(8).collect().await;
         for answer in answers {
-            assert_eq!(answer.0, 202, "{answer:?}");
+            assert!(answer.unwrap());
         }
         number += 40;
         assert!(
@@ -143,8 +144,8 @@ fn both_in_each(request: &Request) -> Reply {
     }
 }
 
-/// What a signal that does nothing adds to a history, with its workflow task.
-const EVENTS_OF_A_SIGNAL: usize = 4;
+/// What a ring adds to a history, with its workflow task and its look.
+const EVENTS_OF_A_SIGNAL: usize = 5;
 
 /// The answer is stored in the run whose history has just become long, while the client's call waits on. The caller hears
 /// that it was taken before the next run begins.
@@ -158,14 +159,14 @@ async fn an_answer_that_makes_the_history_long_is_taken() {
         async move {
             let (conversation, _) = stack.ask("one").await;
             let call = pending(stack, &conversation, 1).await.remove(0);
-            let path = format!("/conversations/{conversation}/cancel");
+            let turns = stack.turns().await;
             let mut length = stack.history(&conversation).await.len();
             for number in 0.. {
                 if length + left + EVENTS_OF_A_SIGNAL > LONG_HISTORY {
                     break;
                 }
-                let other = json!({"message_id": format!("other-{number}")});
-                assert_eq!(stack.post(&path, &other).await.0, 202);
+                let other = format!("other-{number}");
+                assert!(turns.signal(&conversation, &other).await.unwrap());
                 length = stack.history(&conversation).await.len();
             }
             let yes = json!({"decision": "approve"});

@@ -2,7 +2,7 @@
 //! limits (invariant 4, linear history).
 
 use everturn_tests::{
-    events::{data, types},
+    events::types,
     model::{Model, Reply, Request},
     stack::Stack,
 };
@@ -15,13 +15,6 @@ use crate::embedded::approvals::{APPROVED_TURN, ASKING, answer, code, one_call, 
 const TIMES: usize = 20;
 
 const SIGNALED: &str = "WORKFLOW_EXECUTION_SIGNALED";
-
-fn held_first(request: &Request) -> Reply {
-    match request.number {
-        1 => Reply::text("As far as this").held(),
-        _ => Reply::text("Done."),
-    }
-}
 
 /// The next worker may get the call before it gets the cancel. A call that has ended by then is an answer that stays.
 #[tokio::test]
@@ -67,30 +60,4 @@ async fn a_repeated_answer_is_one_event_of_the_history() {
     stack
         .has_in_history(&conversation, "WORKFLOW_EXECUTION_UPDATE_ACCEPTED", 1)
         .await;
-}
-
-/// Two gateways signal: the one that cancels is faster than the one that sends the message.
-#[tokio::test]
-async fn a_cancel_may_overtake_its_message() {
-    let stack = Stack::new(Model::start(held_first).await).await;
-    let _running = stack.start().await;
-    let (conversation, _) = stack.ask("one").await;
-    stack.asked(1).await;
-    let path = format!("/conversations/{conversation}/cancel");
-    let cancelled = stack.post(&path, &json!({"message_id": "second"})).await;
-    assert_eq!(cancelled.0, 202);
-    stack.has_in_history(&conversation, SIGNALED, 2).await;
-    let message = json!({"message_id": "second", "content": "two"});
-    stack.signal_message(&conversation, &message).await;
-    stack.model.release();
-    let events = stack.ended(&conversation, 2).await;
-    assert_eq!(
-        types(&events),
-        "user_message assistant_message complete user_message cancelled"
-    );
-    assert_eq!(
-        data(&events, "cancelled")[0]["reason"],
-        "cancelled by the user"
-    );
-    assert_eq!(stack.model.requests().len(), 1);
 }
