@@ -109,7 +109,7 @@ async fn a_message_comes_after_what_has_not_ended() {
     let id = send().await;
     let calls = [
         format!("signal c {id}"),
-        format!("start c m from 3, then others"),
+        "start c m from 3, then others".to_owned(),
         format!("submit c {id}"),
     ];
     assert_eq!(gateway.turns.take(), calls, "what is lost comes first");

@@ -71,11 +71,11 @@ fn failed(code: FailureCode, message: impl Into<String>) -> End {
 }
 
 /// Returns the end of an activity after an error of the store, as `activities/src/failure.rs` decides.
-fn from_store(error: StoreError) -> End {
+fn from_store(error: &StoreError) -> End {
     if error.is_retryable() {
         return End::Again(error.to_string());
     }
-    let code = match &error {
+    let code = match error {
         StoreError::RunReplaced { .. } => FailureCode::RunReplaced,
         _ => FailureCode::Internal,
     };
@@ -110,7 +110,11 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
         epoch: Some(request.epoch),
         tenant_budget: DayBudget::default(),
     };
-    let start = world.store.begin_turn(begin).await.map_err(from_store)?;
+    let start = world
+        .store
+        .begin_turn(begin)
+        .await
+        .map_err(|error| from_store(&error))?;
     world.schedule.step("has loaded the turn").await;
     let begun = match start {
         TurnStart::Begun(begun) => begun,
@@ -136,7 +140,11 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
 async fn read_inbox(world: &World, input: &Payload) -> Result<everturn_proto::turn::Inbox> {
     let request: ReadInboxRequest = read(input)?;
     world.schedule.step("looks at the inbox").await;
-    let inbox = world.store.read_inbox(&request).await.map_err(from_store)?;
+    let inbox = world
+        .store
+        .read_inbox(&request)
+        .await
+        .map_err(|error| from_store(&error))?;
     world.schedule.step("has looked at the inbox").await;
     Ok(inbox)
 }
@@ -144,7 +152,11 @@ async fn read_inbox(world: &World, input: &Payload) -> Result<everturn_proto::tu
 async fn save(world: &World, input: &Payload) -> Result<SaveResult> {
     let request: SaveRequest = read(input)?;
     world.schedule.step("saves a batch").await;
-    let saved = world.store.save(&request).await.map_err(from_store)?;
+    let saved = world
+        .store
+        .save(&request)
+        .await
+        .map_err(|error| from_store(&error))?;
     world.schedule.step("has saved a batch").await;
     Ok(SaveResult {
         last_sequence: 0,
@@ -178,7 +190,7 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
     };
     world.schedule.step("claims the step").await;
     let claim = world.store.claim_step(&step, None).await;
-    let generation = match claim.map_err(from_store)? {
+    let generation = match claim.map_err(|error| from_store(&error))? {
         StepClaim::Stored(state) => return Ok(result(&state)),
         StepClaim::Call(call) => call.generation,
         StepClaim::Cancelled(reason) => {
@@ -208,7 +220,7 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
     let wants_tool = request.step + 1 < MAX_STEPS && world.choices().percent(40);
     let state = reply(&request, generation, wants_tool);
     let completed = world.store.complete_step(&step, state).await;
-    let state = match completed.map_err(from_store)? {
+    let state = match completed.map_err(|error| from_store(&error))? {
         CompletedStep::Stored(state) => state,
         CompletedStep::CallIdsUsed(ids) => {
             return Err(failed(FailureCode::Internal, format!("{ids:?} are used")));
@@ -281,7 +293,7 @@ async fn run_tool(
     let claimant = attempt.map_or_else(|| "local".to_owned(), |attempt| format!("a{}", attempt.id));
     world.schedule.step("claims the tool").await;
     let claim = world.store.claim_tool(&key, &claimant).await;
-    let end = match claim.map_err(from_store)? {
+    let end = match claim.map_err(|error| from_store(&error))? {
         ToolClaim::Ended(record) => return Ok(ran(record.status)),
         ToolClaim::Run { .. } => {
             world.schedule.step("runs the tool").await;
@@ -292,7 +304,7 @@ async fn run_tool(
     };
     world.schedule.step("records the tool").await;
     let record = world.store.finish_tool(&key, end).await;
-    let record = record.map_err(from_store)?;
+    let record = record.map_err(|error| from_store(&error))?;
     world.schedule.step("has recorded the tool").await;
     Ok(ran(record.status))
 }

@@ -38,7 +38,7 @@ struct Actor {
 #[derive(Default)]
 struct Actors {
     next: ActorId,
-    actors: BTreeMap<ActorId, Actor>,
+    all: BTreeMap<ActorId, Actor>,
     story: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Schedule {
             return;
         };
         let (go, gone) = oneshot::channel();
-        if let Some(actor) = self.lock().actors.get_mut(&id) {
+        if let Some(actor) = self.lock().all.get_mut(&id) {
             actor.waits = Some((label.to_owned(), go));
         }
         self.moved.notify_one();
@@ -87,17 +87,17 @@ impl Schedule {
                 waits: None,
                 task: None,
             };
-            actors.actors.insert(id, actor);
+            actors.all.insert(id, actor);
             id
         };
         let schedule = self.clone();
         let task = tokio::task::spawn_local(ACTOR.scope(id, async move {
             schedule.step("begins").await;
             work.await;
-            schedule.lock().actors.remove(&id);
+            schedule.lock().all.remove(&id);
             schedule.moved.notify_one();
         }));
-        if let Some(actor) = self.lock().actors.get_mut(&id) {
+        if let Some(actor) = self.lock().all.get_mut(&id) {
             actor.task = Some(task);
         }
         self.settled(id).await;
@@ -108,7 +108,7 @@ impl Schedule {
         loop {
             let is_settled = {
                 let actors = self.lock();
-                let actor = actors.actors.get(&id);
+                let actor = actors.all.get(&id);
                 actor.is_none_or(|actor| actor.waits.is_some())
             };
             if is_settled {
@@ -121,7 +121,7 @@ impl Schedule {
     /// Returns the actors that wait at a step.
     pub(crate) fn waiting(&self) -> Vec<ActorId> {
         let actors = self.lock();
-        let waiting = actors.actors.iter();
+        let waiting = actors.all.iter();
         waiting
             .filter(|(_, actor)| actor.waits.is_some())
             .map(|(id, _)| *id)
@@ -132,7 +132,7 @@ impl Schedule {
     pub(crate) async fn release(&self, id: ActorId) {
         let go = {
             let mut actors = self.lock();
-            let Some(actor) = actors.actors.get_mut(&id) else {
+            let Some(actor) = actors.all.get_mut(&id) else {
                 return;
             };
             let Some((label, go)) = actor.waits.take() else {
@@ -152,13 +152,13 @@ impl Schedule {
         let mut actors = self.lock();
         let of_owner = |actor: &Actor| actor.owner == owner;
         let dead: Vec<_> = actors
-            .actors
+            .all
             .iter()
             .filter(|(_, actor)| of_owner(actor))
             .map(|(id, _)| *id)
             .collect();
         for id in dead {
-            if let Some(task) = actors.actors.remove(&id).and_then(|actor| actor.task) {
+            if let Some(task) = actors.all.remove(&id).and_then(|actor| actor.task) {
                 task.abort();
             }
         }

@@ -45,7 +45,7 @@ impl Lane {
 pub(super) struct Groups {
     restarts: Arc<Restarts>,
     tasks: JoinSet<()>,
-    groups: Vec<Group>,
+    running: Vec<Group>,
 }
 
 struct Group {
@@ -59,25 +59,25 @@ impl Groups {
         Self {
             restarts: Arc::new(restarts),
             tasks: JoinSet::new(),
-            groups: Vec::new(),
+            running: Vec::new(),
         }
     }
 
     /// Forgets the groups whose tasks have ended.
     pub(super) fn tidy(&mut self) {
         while self.tasks.try_join_next().is_some() {}
-        self.groups.retain(|group| !group.task.is_finished());
+        self.running.retain(|group| !group.task.is_finished());
     }
 
     /// Returns true if the lane may have another group.
     pub(super) fn has_room(&self, lane: Lane) -> bool {
-        let groups = self.groups.iter().filter(|group| group.lane == lane);
+        let groups = self.running.iter().filter(|group| group.lane == lane);
         groups.count() < lane.most_groups()
     }
 
     /// Returns true if the worker is in a group.
     pub(super) fn has(&self, worker: &WorkerId) -> bool {
-        self.groups
+        self.running
             .iter()
             .any(|group| group.workers.contains(worker))
     }
@@ -89,7 +89,7 @@ impl Groups {
         let task = self
             .tasks
             .spawn(async move { restarts.see_to(taken).await });
-        self.groups.push(Group {
+        self.running.push(Group {
             lane,
             workers,
             task,

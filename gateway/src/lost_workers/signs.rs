@@ -4,9 +4,9 @@
 //! A worker that does not renew its lease is dead, or cannot write to the database. A gateway tells the difference by two
 //! facts. First, the gateway's own calls: after a slow call, earlier looks prove nothing, because the renewals of every
 //! worker may be slow, too. Second, the other workers: one worker dies alone, but a failure between the workers and the
-//! database, or a machine without CPU time, silences most workers at once. A restart of all their activities would then
-//! help nobody, and each LLM call would be paid again. So the gateway waits longer, but not for ever, because all workers
-//! may really be dead.
+//! database, or a machine without CPU time, silences most workers at once. A restart of every activity would then pay
+//! each LLM call again and help nobody. So the gateway waits longer, but not for ever, because all workers may really be
+//! dead.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -98,14 +98,14 @@ impl Signs {
         silent * 2 > all
     }
 
-    /// Forgets earlier looks, after a time in which the gateway could not see the leases. Perhaps no worker could renew its
+    /// Forgets earlier looks, after a time in which the gateway saw no leases. Perhaps no worker could renew its
     /// lease either.
     pub(super) fn forget(&mut self) {
         self.workers.clear();
     }
 }
 
-/// Returns true for a worker that has neither stopped nor been found dead.
+/// Returns true for a worker without a stop and without a death.
 fn is_in_fleet(lease: &SeenLease) -> bool {
     !lease.is_ended && lease.takes == 0
 }

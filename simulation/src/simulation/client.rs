@@ -1,6 +1,6 @@
 //! The client and the operator: their requests, and the checks of what the client was promised.
 
-use everturn_proto::ids;
+use everturn_proto::{Json, ids};
 use everturn_store::{Access, Conversations, EventLog, EventReader, PageLimit};
 use serde_json::{Value, json};
 
@@ -176,7 +176,7 @@ impl Simulation {
             });
             let ends = ends.count();
             let has_joined = events.iter().any(|event| {
-                let data = event.event_data.as_ref().map(|data| data.to_value());
+                let data = event.event_data.as_ref().map(Json::to_value);
                 event.event_type == "user_message"
                     && data.is_some_and(|data| data["message_id"] == message_id.as_str())
             });

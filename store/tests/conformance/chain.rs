@@ -3,8 +3,8 @@
 use everturn_proto::{event::ModelFallback, words::AgentExecutionStatus};
 use everturn_store::{
     Access, AgentExecutions, BackgroundResponse, ChainPosition, ClaimedCall, DayBudget, Estimate,
-    FailedCall, ModelCalls, NotedFailure, Refusals, Reservation, StepClaim, StepClaims, TenantUsage, Turns,
-    UsageQuery, WaitingCall,
+    FailedCall, ModelCalls, NotedFailure, Refusals, Reservation, StepClaim, StepClaims,
+    TenantUsage, Turns, UsageQuery, WaitingCall,
 };
 use serde_json::json;
 

@@ -5,9 +5,7 @@ use everturn_proto::{
     turn::{Cancel, Inbox, ReadInboxRequest, Submit},
     words::{AgentExecutionStatus, OnBusy},
 };
-use everturn_store::{
-    Access, MessageCancel, MessageQueue, StepClaim, StepClaims, Turns,
-};
+use everturn_store::{Access, MessageCancel, MessageQueue, StepClaim, StepClaims, Turns};
 
 use super::{
     Backend,

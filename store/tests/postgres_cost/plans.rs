@@ -245,8 +245,8 @@ fn of_turns() -> Vec<Query> {
         query(
             "resume point",
             hot::postgres("messages/resume_point"),
-            "text, text, text, bigint, text",
-            "'c5000', 't', NULL, 100, 'reject'",
+            "text, text, text, bigint, text, text",
+            "'c5000', 't', NULL, 100, 'reject', 'interrupt'",
             7,
         ),
     ]

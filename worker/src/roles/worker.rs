@@ -141,8 +141,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
-    let limits = parts.config.worker.clone();
-    let results = parts.store.results;
+    let (limits, results) = (parts.config.worker.clone(), parts.store.results);
     let tools = with_results(parts.tools, Arc::clone(&results))?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
@@ -165,7 +164,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let stopping = Stopping::new(shutdown.clone(), limits.graceful_shutdown);
     let this_worker = this_worker(&lease, &cancels, stopping);
     let activities = AgentActivities::new(&ports, settings, this_worker);
-    parts.running.enter_worker(activities.clone(), results, trail);
+    let running = parts.running;
+    running.enter_worker(activities.clone(), results, trail);
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process
