@@ -70,7 +70,7 @@ impl Schedule {
         }
     }
 
-    /// Starts an actor, and waits until it is at its first step.
+    /// Starts an actor, and waits until the actor is at the first step.
     pub(crate) async fn spawn(
         &self,
         name: String,
@@ -128,7 +128,7 @@ impl Schedule {
             .collect()
     }
 
-    /// Lets an actor go to its next step, and waits until it is there.
+    /// Lets an actor go to the next step, and waits for the actor's arrival.
     pub(crate) async fn release(&self, id: ActorId) {
         let go = {
             let mut actors = self.lock();

@@ -30,7 +30,7 @@ impl Choices {
         self.below(100) < times
     }
 
-    /// Returns one of the values, unless there is none.
+    /// Returns a chosen value; `None` for an empty list.
     pub(crate) fn one_of<T>(&mut self, values: Vec<T>) -> Option<T> {
         if values.is_empty() {
             return None;

@@ -37,7 +37,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(100);
 /// execution, and two or three calls where the worker had an activity. A small engine spends some percent of its capacity,
 /// and 200 activities of a dead worker begin again within a second.
 const EXECUTIONS_A_SECOND: u32 = 200;
-/// The agent executions that a gateway looks at in parallel, so that calls do not pile up at a slow engine. When every call
+/// The agent executions of parallel calls. With a limit, calls do not pile up at a slow engine. When every call
 /// of a part fails, the engine counts as away.
 const AT_ONCE: usize = 8;
 /// The number of agent executions between two checks whether the workers are still silent. The rounds of restarts are for

@@ -1,6 +1,6 @@
 //! A model of Temporal: workflows, their histories, workflow tasks, activities, signals and updates.
 //!
-//! History is the truth. A workflow task takes the new events of its run. When a worker completes the task, the model
+//! History is the truth. A workflow task takes the new events of a run. When a worker completes the task, the model
 //! appends the task to the history and applies the task's commands. A task with an end of the run is refused when a
 //! newer event has arrived (the engine's `UnhandledCommand`). The model has no time: what time would cause (an attempt
 //! of a dead worker times out, a timer fires) is an event that the schedule may choose.
@@ -64,12 +64,12 @@ impl Engine {
         self.runs.get_mut(number)
     }
 
-    /// Returns all runs with their numbers.
+    /// Returns the runs by number.
     pub fn runs(&self) -> impl Iterator<Item = (RunNumber, &Run)> {
         self.runs.iter().enumerate()
     }
 
-    /// Starts a workflow unless one with the id runs. Returns false when one runs.
+    /// Starts a workflow. Returns false when a workflow with the id runs.
     pub fn start(&mut self, workflow_id: &str, input: Payload, first_message: &str) -> bool {
         if self.running(workflow_id).is_some() {
             return false;
@@ -111,7 +111,7 @@ impl Engine {
         true
     }
 
-    /// Signals the running workflow, and starts the workflow first when none runs.
+    /// Signals the running workflow. Starts the workflow first when no workflow runs.
     pub fn signal_with_start(
         &mut self,
         workflow_id: &str,

@@ -57,7 +57,7 @@ impl Simulation {
         }
     }
 
-    /// Gives an attempt up. Its call, if it makes one, may be paid for nothing.
+    /// Gives an attempt up. A call of the attempt may be paid for nothing.
     fn give_up(&self, attempt: Attempt) {
         let mut engine = self.world.engine();
         let activity = engine.activity_of(attempt).cloned();
