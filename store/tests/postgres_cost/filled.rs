@@ -44,6 +44,7 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         INSERT INTO agent_execution_events
             SELECT md5('1/' || n), 'c1', 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}', 19
             FROM generate_series(91, 100090) n;
+        INSERT INTO approval_answers SELECT id, 'exec_1', 'answer', 'a person', now(), 1, '{}', TRUE FROM conversations;
         INSERT INTO turn_checks (conversation_id, due_at)
             SELECT 'c' || n, now() + (n - 200) * interval '1 s' FROM generate_series(1, 10000) n;
         SET session_replication_role = DEFAULT";
