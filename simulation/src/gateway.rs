@@ -11,11 +11,14 @@ use axum::{
 };
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, router,
-    turns::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError},
+    turns::{
+        ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, ring,
+        start_input, turn_input,
+    },
 };
 use everturn_proto::{
     ids,
-    turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput},
+    turn::{Cancel, ResolveApproval, ToolResultStored},
 };
 use everturn_store::{BlobFiles, BlobRules, Conversation};
 use everturn_stream::InProcessStream;
@@ -108,22 +111,6 @@ impl ModelTurns {
     }
 }
 
-fn ring(message_id: &str) -> Submit {
-    Submit {
-        message_id: Some(message_id.to_owned()),
-        ..Submit::default()
-    }
-}
-
-fn turn_input(conversation: &Conversation) -> TurnInput {
-    TurnInput {
-        conversation_id: conversation.id.clone(),
-        tenant_id: Some(conversation.tenant_id.clone()),
-        agent: Some(conversation.agent.clone()),
-        ..TurnInput::default()
-    }
-}
-
 #[async_trait]
 impl TurnStarter for ModelTurns {
     async fn submit(&self, conversation: &Conversation, message_id: &str) -> Result<(), TurnError> {
@@ -152,18 +139,8 @@ impl TurnStarter for ModelTurns {
         messages: StartMessages,
     ) -> Result<StartOutcome, TurnError> {
         let id = ids::workflow_id(&conversation.id);
-        let StartMessages {
-            first,
-            goes_on_at,
-            has_waiting,
-        } = messages;
-        let input = payload(&TurnInput {
-            message: Some(ring(&first)),
-            has_waiting,
-            from_step: goes_on_at.unwrap_or(0),
-            goes_on: goes_on_at.is_some(),
-            ..turn_input(conversation)
-        });
+        let input = payload(&start_input(conversation, &messages));
+        let first = messages.first;
         self.call("starts a workflow", |engine| {
             if engine.start(&id, input, &first) {
                 return StartOutcome::Started;

@@ -1,6 +1,7 @@
 //! Temporal as the engine of turns: the port for messages and answers, and the port's implementation.
 //!
 //! - `port`: the gateway's calls to the engine
+//! - `inputs`: the payloads for the workflow of a conversation
 //! - `temporal`: implements the port with Temporal
 //! - `activities`: restarts the activities of dead workers
 //! - `lists`: asks which conversations have a running workflow
@@ -8,6 +9,7 @@
 //! - `search_attributes`: registers the search attributes of turns, before the first turn
 
 mod activities;
+mod inputs;
 mod lists;
 mod port;
 mod runs;
@@ -16,6 +18,7 @@ mod temporal;
 
 pub use self::{
     activities::ActivityRestarter,
+    inputs::{ring, start_input, turn_input},
     port::{
         ApprovalOutcome, OnBusy, RunningWorkflow, StartMessages, StartOutcome, TurnError,
         TurnStarter,

@@ -6,7 +6,7 @@ use std::{collections::HashSet, error::Error, time::Duration};
 use async_trait::async_trait;
 use everturn_proto::{
     ids,
-    turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput},
+    turn::{Cancel, ResolveApproval, ToolResultStored},
     words::{AgentExecutionStatus, ApprovalRefusal, TASK_QUEUE, search_attribute},
 };
 use everturn_store::Conversation;
@@ -28,6 +28,7 @@ use temporalio_common::{
 };
 
 use super::{
+    inputs::{ring, start_input, turn_input},
     port::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter},
     search_attributes::register_search_attributes,
 };
@@ -211,18 +212,8 @@ impl TurnStarter for TemporalTurns {
         conversation: &Conversation,
         messages: StartMessages,
     ) -> Result<StartOutcome, TurnError> {
-        let StartMessages {
-            first,
-            goes_on_at,
-            has_waiting,
-        } = messages;
-        let input = TurnInput {
-            message: Some(ring(&first)),
-            has_waiting,
-            from_step: goes_on_at.unwrap_or(0),
-            goes_on: goes_on_at.is_some(),
-            ..turn_input(conversation)
-        };
+        let input = start_input(conversation, &messages);
+        let first = messages.first;
         let mut options = self.start_options(conversation);
         options.id_conflict_policy = WorkflowIdConflictPolicy::Fail;
         options
@@ -356,25 +347,6 @@ impl TurnStarter for TemporalTurns {
 
     async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
         self.delete_all_runs(conversation_id).await
-    }
-}
-
-/// Makes the signal for a stored message. The row in `messages` has the content and the policy, and the history stays
-/// small (invariant 4, linear history).
-fn ring(message_id: &str) -> Submit {
-    Submit {
-        message_id: Some(message_id.to_owned()),
-        ..Submit::default()
-    }
-}
-
-/// Makes the input of a start, with the conversation's agent. The caller adds the messages.
-fn turn_input(conversation: &Conversation) -> TurnInput {
-    TurnInput {
-        conversation_id: conversation.id.clone(),
-        tenant_id: Some(conversation.tenant_id.clone()),
-        agent: Some(conversation.agent.clone()),
-        ..TurnInput::default()
     }
 }
 

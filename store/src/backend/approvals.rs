@@ -17,7 +17,10 @@ use super::{
     statement::Statement as _,
     statements::outside::{self, NotedAnswers, SavedAnswer},
 };
-use crate::api::{AuditActor, AuditTarget, NewAuditEntry, Result};
+use crate::{
+    api::{AuditActor, AuditTarget, NewAuditEntry, Result},
+    rows::tools::SavedRow,
+};
 
 /// The approval rule of a waiting call, and a fact about the person who answers.
 #[derive(FromRow)]
@@ -108,12 +111,8 @@ pub(super) async fn stored(
         conversation_id,
         execution_id,
     };
-    let saved: Option<(String, Option<String>)> =
-        saved.query_as()?.fetch_optional(connection).await?;
-    Ok(saved.map(|(decision, answer_id)| SavedApproval {
-        decision,
-        answer_id,
-    }))
+    let saved: Option<SavedRow> = saved.query_as()?.fetch_optional(connection).await?;
+    Ok(saved.map(SavedApproval::from))
 }
 
 /// Returns the audit entry of an accepted answer that no gateway has noted. The save alone has access to the

@@ -25,7 +25,10 @@ use crate::{
     },
     batch::completion_id,
     columns::now,
-    rows::{ranked::RankedRow, tools::OutsideToolRow},
+    rows::{
+        ranked::RankedRow,
+        tools::{OutsideToolRow, SavedRow},
+    },
 };
 
 /// The most noted answers per call. Further answers exist only if they arrive before the turn stores an answer.
@@ -211,12 +214,8 @@ impl OutsideTools for Database {
             execution_id,
         };
         let query = select.query_as()?;
-        let row: Option<(String, Option<String>)> =
-            self.read(query.fetch_optional(self.reader())).await?;
-        Ok(row.map(|(decision, answer_id)| SavedApproval {
-            decision,
-            answer_id,
-        }))
+        let row: Option<SavedRow> = self.read(query.fetch_optional(self.reader())).await?;
+        Ok(row.map(SavedApproval::from))
     }
 
     async fn claim_client_tool(

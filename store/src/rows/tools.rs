@@ -4,12 +4,28 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     Json,
     event::{WorkPlan, WorkPlanStep},
-    turn::{CallRule, ToolCall},
+    turn::{CallRule, SavedApproval, ToolCall},
     words::{ApprovalState, EventType, ToolKind, ToolStatus},
 };
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::api::{OutsideTool, ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
+
+/// The state of a call's approval, and the id of the stored answer if a gateway has noted the answer.
+#[derive(FromRow)]
+pub(crate) struct SavedRow {
+    approval: String,
+    answer_id: Option<String>,
+}
+
+impl From<SavedRow> for SavedApproval {
+    fn from(row: SavedRow) -> Self {
+        Self {
+            decision: row.approval,
+            answer_id: row.answer_id,
+        }
+    }
+}
 
 /// The columns of `tool_execution_records` for a [`ToolRecord`].
 #[derive(FromRow)]

@@ -93,8 +93,8 @@ async fn a_lease_is_renewed_while_every_connection_waits_for_a_locked_table() {
     calls.join_all().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_dead_connection_is_replaced_within_a_lease() {
+/// Renews a lease over a line that a test can stall and cut.
+async fn renewed_over_a_line() -> (Database, Line, PostgresStore, WorkerLease) {
     let database = Database::migrated().await;
     let line = Line::to(database.port()).await;
     let url = database.url_at(line.port);
@@ -102,6 +102,12 @@ async fn a_dead_connection_is_replaced_within_a_lease() {
     let store = store.await.unwrap();
     let lease = lease(Duration::from_secs(4));
     store.renew_lease(&lease).await.unwrap();
+    (database, line, store, lease)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dead_connection_is_replaced_within_a_lease() {
+    let (_database, line, store, lease) = renewed_over_a_line().await;
     let renewed = Instant::now();
     line.stall(true);
     let lost = store.renew_lease(&lease).await.unwrap_err();
@@ -117,13 +123,7 @@ async fn a_dead_connection_is_replaced_within_a_lease() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cut_connection_costs_one_renewal() {
-    let database = Database::migrated().await;
-    let line = Line::to(database.port()).await;
-    let url = database.url_at(line.port);
-    let store = PostgresStore::connect(&url, PostgresOptions::default());
-    let store = store.await.unwrap();
-    let lease = lease(Duration::from_secs(4));
-    store.renew_lease(&lease).await.unwrap();
+    let (database, line, store, lease) = renewed_over_a_line().await;
     line.cut();
     let lost = store.renew_lease(&lease).await.unwrap_err();
     assert!(lost.is_retryable(), "{lost}");

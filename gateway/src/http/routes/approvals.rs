@@ -206,7 +206,7 @@ async fn is_saved(
     for _try in 0..SAVE_LOOKS {
         let saved = outside.saved_answer(&conversation.id, execution_id).await?;
         let Some(saved) = saved else { break };
-        if ApprovalState::from(saved.decision.as_str()) != ApprovalState::Pending {
+        if saved.decision() != ApprovalState::Pending {
             return Ok(saved.answer_id.as_deref() == Some(answer_id));
         }
         sleep(SAVE_PAUSE).await;

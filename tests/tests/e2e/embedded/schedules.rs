@@ -4,12 +4,12 @@ use std::path::Path;
 
 use everturn_proto::ids;
 use everturn_tests::{
-    events::types,
+    events::{contents, types},
     model::{Model, Reply, Request},
     stack::Stack,
     temporal, wait,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::process::Command;
 use uuid::Uuid;
 
@@ -82,15 +82,6 @@ async fn latest_run(stack: &Stack, conversation: &str) -> String {
     execution["runId"].as_str().unwrap().to_owned()
 }
 
-fn contents(events: &[Value]) -> Vec<&str> {
-    let messages = events
-        .iter()
-        .filter(|event| event["event_type"] == "user_message");
-    messages
-        .map(|event| event["event_data"]["content"].as_str().unwrap())
-        .collect()
-}
-
 #[tokio::test]
 async fn a_schedule_begins_turns_and_its_next_message_waits_for_the_end_of_a_turn() {
     let model = Model::start(|_: &Request| Reply::text("As far as this").held());
@@ -109,7 +100,10 @@ async fn a_schedule_begins_turns_and_its_next_message_waits_for_the_end_of_a_tur
     stack.model.release();
     let events = stack.ended(&schedule.conversation, 2).await;
     assert_eq!(types(&events), format!("{TURN} {TURN}"));
-    assert_eq!(contents(&events), ["Write the report of yesterday."; 2]);
+    assert_eq!(
+        contents(&events, "user_message"),
+        ["Write the report of yesterday."; 2]
+    );
     schedule.run("describe").await;
     schedule.run("delete").await;
 }

@@ -4,7 +4,11 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_codec::{Codec, KeyRing};
 use everturn_proto::ids;
-use everturn_tests::{events::types, stack::Stack, wait};
+use everturn_tests::{
+    events::{contents, types},
+    stack::Stack,
+    wait,
+};
 use serde_json::{Value, json};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 
@@ -63,16 +67,6 @@ async fn marked(stack: &Stack, conversation: &str, count: usize) {
     .await;
 }
 
-/// The messages of people in the events.
-fn messages(events: &[Value]) -> Vec<&str> {
-    let messages = events
-        .iter()
-        .filter(|event| event["event_type"] == "user_message");
-    messages
-        .map(|event| event["event_data"]["content"].as_str().unwrap())
-        .collect()
-}
-
 #[tokio::test]
 async fn a_refused_signal_changes_nothing_and_is_counted() {
     let stack = asking().await;
@@ -106,7 +100,7 @@ async fn a_refused_signal_changes_nothing_and_is_counted() {
     let call = pending(&stack, &conversation, 1).await.remove(0);
     assert!(call["execution_id"].is_string());
     let events = stack.events(&conversation).await;
-    assert_eq!(messages(&events), ["do it", "next"]);
+    assert_eq!(contents(&events, "user_message"), ["do it", "next"]);
     let metrics = probes.text().await.unwrap();
     assert!(!metrics.contains("payloads_refused_total{"), "{metrics}");
 }
@@ -153,5 +147,5 @@ async fn a_start_in_clear_fails_and_the_conversation_is_free() {
     approved(&stack, &conversation).await;
     let events = stack.events(&conversation).await;
     assert_eq!(types(&events), APPROVED_TURN);
-    assert_eq!(messages(&events), ["do it"]);
+    assert_eq!(contents(&events, "user_message"), ["do it"]);
 }
