@@ -161,10 +161,11 @@ pub(super) async fn resolve(
     let mut outcome = turns
         .resolve_approval(&conversation.id, sub_agent.as_deref(), answer)
         .await?;
-    if outcome == ApprovalOutcome::Refused(ApprovalRefusal::Answered)
-        && is_saved(&state, &conversation, &path.execution_id, &answer_id).await?
-    {
-        outcome = ApprovalOutcome::Taken;
+    if outcome != ApprovalOutcome::Taken {
+        let looks = looks_after(&outcome);
+        if is_saved(&state, &conversation, &path.execution_id, &answer_id, looks).await? {
+            outcome = ApprovalOutcome::Taken;
+        }
     }
     let is_taken = outcome == ApprovalOutcome::Taken;
     let ended = NewAuditEntry {
@@ -194,22 +195,38 @@ pub(super) async fn resolve(
     }))
 }
 
+/// Returns the number of looks at the call: several looks while the turn stores another answer.
+fn looks_after(outcome: &ApprovalOutcome) -> u32 {
+    match outcome {
+        ApprovalOutcome::Refused(ApprovalRefusal::Answered | ApprovalRefusal::BeingStored) => {
+            SAVE_LOOKS
+        }
+        ApprovalOutcome::Taken
+        | ApprovalOutcome::Refused(_)
+        | ApprovalOutcome::NotRunning
+        | ApprovalOutcome::Unanswered => 1,
+    }
+}
+
 /// Returns true if the call's stored answer is this answer. The save takes the newest noted answer, whichever answer the
-/// turn has taken, so a refused answer may be stored. The save may still run.
+/// turn has taken, so a refused answer may be stored, and the turn may have ended since.
 async fn is_saved(
     state: &GatewayState,
     conversation: &Conversation,
     execution_id: &str,
     answer_id: &str,
+    looks: u32,
 ) -> Result<bool, Problem> {
     let outside = &state.ports.outside;
-    for _try in 0..SAVE_LOOKS {
+    for look in 1..=looks {
         let saved = outside.saved_answer(&conversation.id, execution_id).await?;
         let Some(saved) = saved else { break };
         if saved.decision() != ApprovalState::Pending {
             return Ok(saved.answer_id.as_deref() == Some(answer_id));
         }
-        sleep(SAVE_PAUSE).await;
+        if look < looks {
+            sleep(SAVE_PAUSE).await;
+        }
     }
     Ok(false)
 }
