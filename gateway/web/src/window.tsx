@@ -5,7 +5,7 @@
  */
 
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Keyed, Places, type View } from "./places";
 
 /** How far around the view rows are in the document: a part of the view's height. */
@@ -149,7 +149,8 @@ function useSettling(
     redraws.current = isMissing ? redraws.current + 1 : 0;
     if (isMissing && redraws.current <= MOST_REDRAWS) redraw({});
   });
-  useEffect(() => {
+  // Not `useEffect`, which cleans up only after the next frame: the browser may report a scroll of a view that has gone by then.
+  useLayoutEffect(() => {
     const scrolled = box.current!;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const rest = () => {

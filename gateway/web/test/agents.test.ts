@@ -147,6 +147,12 @@ test("a conversation that waits is on top of the list, however old", async () =>
   for (let number = 0; number < 101; number++) await bench.client.create({ title: `Newest ${number}` });
   await page.reload();
   await waiting.waitFor();
+  await page.evaluate(() => {
+    // A browser reports a scroll in the next frame, and the view may have gone by then.
+    const timeline = document.querySelector(".timeline")!;
+    const observer = new MutationObserver(() => timeline.isConnected || timeline.dispatchEvent(new Event("scroll")));
+    observer.observe(document.body, { childList: true, subtree: true });
+  });
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await see(page, ".timeline", "Choose an agent");
