@@ -26,8 +26,8 @@ use clap::{Parser, Subcommand};
 
 use self::{
     cases::{
-        append, cancel, fairness, fanout, first_delta, hostile, long, outage, queue, recovery,
-        replay, soak, stream, turn,
+        append, cancel, delete, fairness, fanout, first_delta, hostile, long, outage, queue,
+        recovery, replay, soak, stream, turn,
     },
     measure::Report,
     peers::floor,
@@ -69,6 +69,8 @@ enum Command {
     FirstDelta(first_delta::Options),
     /// Time from a cancel until the connection to the model's provider is closed.
     Cancel(cancel::Options),
+    /// Deletion of a conversation of many turns, and turns of other conversations meanwhile.
+    Delete(delete::Options),
     /// Many readers on one gateway: memory per reader, latency of a text, and a simultaneous reconnect of every reader.
     Fanout(fanout::Options),
     /// A long conversation: speed of a full replay, and latency of the latest page.
@@ -117,6 +119,7 @@ async fn measured(command: &Command) -> anyhow::Result<Report> {
         Command::Queue(options) => queue::run(options).await,
         Command::FirstDelta(options) => first_delta::run(options).await,
         Command::Cancel(options) => cancel::run(options).await,
+        Command::Delete(options) => delete::run(options).await?,
         Command::Fanout(options) => fanout::run(options).await,
         Command::Replay(options) => replay::run(options).await?,
         Command::Append(options) => append::run(options).await,

@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 pub(crate) mod cancel;
+pub(crate) mod delete;
 pub(crate) mod fairness;
 pub(crate) mod fanout;
 pub(crate) mod first_delta;
