@@ -119,7 +119,7 @@ async fn measured(command: &Command) -> anyhow::Result<Report> {
         Command::Queue(options) => queue::run(options).await,
         Command::FirstDelta(options) => first_delta::run(options).await,
         Command::Cancel(options) => cancel::run(options).await,
-        Command::Delete(options) => delete::run(options).await?,
+        Command::Delete(options) => Box::pin(delete::run(options)).await?,
         Command::Fanout(options) => fanout::run(options).await,
         Command::Replay(options) => replay::run(options).await?,
         Command::Append(options) => append::run(options).await,

@@ -85,7 +85,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
     let meanwhile = turns_until(&world, async |_| {
         removed = begun.elapsed();
         anyhow::ensure!(removed < TURN_LIMIT, "rows are left after {removed:?}");
-        Ok(is_gone(&mut database, &conversation).await?)
+        is_gone(&mut database, &conversation).await
     })
     .await?;
     let mut samples = Samples::default();
@@ -122,8 +122,7 @@ async fn turns_until(
 /// Copies the rows of the conversation's turn until the conversation has the given number of turns.
 async fn fill(world: &World, conversation: &str, turns: u32) {
     let last = format!("(SELECT last_sequence FROM conversations WHERE id = '{conversation}')");
-    let mut text = String::new();
-    for (table, ids) in TABLES {
+    let copies = TABLES.map(|(table, ids)| {
         let ids = ids
             .iter()
             .map(|id| format!("'{id}', row.{id} || '-' || copy"));
@@ -137,17 +136,18 @@ async fn fill(world: &World, conversation: &str, turns: u32) {
             }
             _ => String::new(),
         };
-        text.push_str(&format!(
+        format!(
             "INSERT INTO {table} SELECT (jsonb_populate_record(row, jsonb_build_object({}{sequence}))).* \
-             FROM {table} AS row, generate_series(1, {}) AS copy WHERE row.conversation_id = '{conversation}'; ",
+             FROM {table} AS row, generate_series(1, {}) AS copy WHERE row.conversation_id = '{conversation}'",
             ids.join(", "),
             turns - 1,
-        ));
-    }
-    text.push_str(&format!(
-        "UPDATE conversations SET last_sequence = last_sequence * {turns}, message_count = message_count * {turns} \
-         WHERE id = '{conversation}'; ANALYZE"
-    ));
+        )
+    });
+    let text = format!(
+        "{}; UPDATE conversations SET last_sequence = last_sequence * {turns}, message_count = message_count * {turns} \
+         WHERE id = '{conversation}'; ANALYZE",
+        copies.join("; "),
+    );
     assert!(world.stack.backends().run_sql(&text).await, "PostgreSQL");
 }
 
@@ -156,7 +156,7 @@ async fn database(world: &World) -> anyhow::Result<PgConnection> {
     use sqlx::Connection as _;
     let url = world.stack.backends().database();
     let url = url.ok_or_else(|| anyhow::anyhow!("the stack has no PostgreSQL"))?;
-    Ok(PgConnection::connect(&url).await?)
+    Ok(PgConnection::connect(url).await?)
 }
 
 /// Counts the rows of the conversation's turns.
