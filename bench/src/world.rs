@@ -146,6 +146,11 @@ impl World {
         }
     }
 
+    /// Returns the address of the gateway's API.
+    pub(crate) fn api(&self) -> String {
+        format!("{}/api/v1/agent", self.stack.url())
+    }
+
     /// Kills the worker with -9, and starts a new worker.
     pub(crate) async fn replace_worker(&mut self) {
         let next = worker_of(&self.stack);

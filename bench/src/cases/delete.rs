@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use everturn_tests::model::Model;
 use reqwest::StatusCode;
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
 use crate::{
     measure::{Latencies, Report, Samples, float},
@@ -16,35 +16,52 @@ use crate::{
 /// PostgreSQL is necessary, because the case copies the rows of a turn in SQL.
 const CHOICE: BackendChoice = BackendChoice { embedded: false };
 
-/// Tables with rows of each turn, and the columns with ids of the turn. A row refers to rows of earlier tables only.
-const TABLES: [(&str, &[&str]); 5] = [
-    (
-        "messages",
-        &["id", "client_message_id", "agent_execution_id"],
-    ),
-    (
-        "agent_executions",
-        &[
+/// A table with rows of each turn.
+struct Table {
+    name: &'static str,
+    /// The columns with ids of the turn.
+    ids: &'static [&'static str],
+    /// The column with a sequence number of the conversation.
+    sequence: Option<&'static str>,
+}
+
+/// A row refers to rows of earlier tables only.
+const TABLES: [Table; 5] = [
+    Table {
+        name: "messages",
+        ids: &["id", "client_message_id", "agent_execution_id"],
+        sequence: Some("sequence_number"),
+    },
+    Table {
+        name: "agent_executions",
+        ids: &[
             "id",
             "message_id",
             "root_execution_id",
             "parent_execution_id",
         ],
-    ),
-    ("agent_execution_events", &["id", "message_id"]),
-    (
-        "execution_checkpoints",
-        &["id", "message_id", "agent_execution_id", "execution_id"],
-    ),
-    (
-        "tool_execution_records",
-        &[
+        sequence: None,
+    },
+    Table {
+        name: "agent_execution_events",
+        ids: &["id", "message_id"],
+        sequence: Some("sequence_number"),
+    },
+    Table {
+        name: "execution_checkpoints",
+        ids: &["id", "message_id", "agent_execution_id", "execution_id"],
+        sequence: None,
+    },
+    Table {
+        name: "tool_execution_records",
+        ids: &[
             "execution_id",
             "message_id",
             "agent_execution_id",
             "call_id",
         ],
-    ),
+        sequence: Some("observed_sequence"),
+    },
 ];
 
 /// Number of turns of another conversation before the removal, for the comparison.
@@ -67,13 +84,10 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
     let conversation = world.turn(TurnKind::Inline).await;
     fill(&world, &conversation, options.turns).await;
     let mut database = database(&world).await?;
-    let rows = rows(&mut database, &conversation).await?;
+    let rows = rows(&world).await;
     let before = turns_until(&world, async |turns| Ok(turns >= TURNS_BEFORE)).await?;
     let begun = Instant::now();
-    let url = format!(
-        "{}/api/v1/agent/conversations/{conversation}",
-        world.stack.url()
-    );
+    let url = format!("{}/conversations/{conversation}", world.api());
     let answer = reqwest::Client::new().delete(&url).send().await?;
     let answered = begun.elapsed();
     anyhow::ensure!(
@@ -122,25 +136,18 @@ async fn turns_until(
 /// Copies the rows of the conversation's turn until the conversation has the given number of turns.
 async fn fill(world: &World, conversation: &str, turns: u32) {
     let last = format!("(SELECT last_sequence FROM conversations WHERE id = '{conversation}')");
-    let copies = TABLES.map(|(table, ids)| {
-        let ids = ids
-            .iter()
-            .map(|id| format!("'{id}', row.{id} || '-' || copy"));
-        let ids: Vec<_> = ids.collect();
-        let sequence = match table {
-            "messages" | "agent_execution_events" => {
-                format!(", 'sequence_number', row.sequence_number + copy * {last}")
-            }
-            "tool_execution_records" => {
-                format!(", 'observed_sequence', row.observed_sequence + copy * {last}")
-            }
-            _ => String::new(),
-        };
+    let copies = TABLES.map(|table| {
+        let ids = table.ids.iter();
+        let ids = ids.map(|id| format!("'{id}', row.{id} || '-' || copy"));
+        let sequence = table.sequence.iter();
+        let sequence = sequence.map(|column| format!("'{column}', row.{column} + copy * {last}"));
+        let changed: Vec<_> = ids.chain(sequence).collect();
         format!(
-            "INSERT INTO {table} SELECT (jsonb_populate_record(row, jsonb_build_object({}{sequence}))).* \
-             FROM {table} AS row, generate_series(1, {}) AS copy WHERE row.conversation_id = '{conversation}'",
-            ids.join(", "),
-            turns - 1,
+            "INSERT INTO {name} SELECT (jsonb_populate_record(row, jsonb_build_object({changed}))).* \
+             FROM {name} AS row, generate_series(1, {copies}) AS copy WHERE row.conversation_id = '{conversation}'",
+            name = table.name,
+            changed = changed.join(", "),
+            copies = turns - 1,
         )
     });
     let text = format!(
@@ -159,16 +166,11 @@ async fn database(world: &World) -> anyhow::Result<PgConnection> {
     Ok(PgConnection::connect(url).await?)
 }
 
-/// Counts the rows of the conversation's turns.
-async fn rows(database: &mut PgConnection, conversation: &str) -> anyhow::Result<u64> {
-    let counts = TABLES.map(|(table, _)| {
-        format!("(SELECT COUNT(*) FROM {table} WHERE conversation_id = '{conversation}')")
-    });
-    let text = format!("SELECT {}", counts.join(" + "));
-    let row = sqlx::query(sqlx::AssertSqlSafe(text))
-        .fetch_one(database)
-        .await?;
-    Ok(u64::try_from(row.get::<i64, _>(0))?)
+/// Counts the rows of turns, while the conversation is the only conversation with a turn.
+async fn rows(world: &World) -> u64 {
+    let rows = world.stack.rows().await.into_iter();
+    let rows = rows.filter(|(table, _)| TABLES.iter().any(|of_turns| of_turns.name == table));
+    rows.map(|(_, number)| number.unsigned_abs()).sum()
 }
 
 /// Returns true when the row of the conversation is gone. The row is the last row of a removed conversation.

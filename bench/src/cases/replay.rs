@@ -57,7 +57,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
         samples.add("events_per_s", f64::from(events) / seconds);
         samples.add("bytes_per_event", float(bytes as u64) / f64::from(events));
         latest_pages(&world, &http, &conversation, events, &mut samples).await?;
-        let url = format!("{}/conversations/{conversation}/messages", api(&world));
+        let url = format!("{}/conversations/{conversation}/messages", world.api());
         let begun = Instant::now();
         let timeline: Value = http.get(url).send().await?.json().await?;
         samples.add("timeline_ms", begun.elapsed().as_secs_f64() * 1000.0);
@@ -106,7 +106,7 @@ async fn latest_pages(
     let from = events - PAGE + 1;
     let url = format!(
         "{}/conversations/{conversation}/events?from_sequence={from}&limit={PAGE}",
-        api(world)
+        world.api()
     );
     let mut latencies = Latencies::default();
     for _ in 0..PAGES {
@@ -119,8 +119,4 @@ async fn latest_pages(
     }
     samples.add("latest_page_ms", latencies.median_ms());
     Ok(())
-}
-
-fn api(world: &World) -> String {
-    format!("{}/api/v1/agent", world.stack.url())
 }
