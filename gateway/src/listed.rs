@@ -26,7 +26,8 @@ pub(crate) struct ConversationBody {
     last_sequence: u32,
     #[schema(format = DateTime)]
     created_at: String,
-    /// The time of the last event.
+    /// The time of the last change in lists: the conversation was created, a turn began or ended, a message joined a turn,
+    /// or a call began or ended to wait for a person or the client. Lists are in this order.
     #[schema(format = DateTime)]
     updated_at: String,
 }
@@ -35,7 +36,7 @@ impl From<Conversation> for ConversationBody {
     fn from(conversation: Conversation) -> Self {
         Self {
             created_at: time(conversation.created_at),
-            updated_at: time(conversation.updated_at),
+            updated_at: time(conversation.active_at),
             id: conversation.name().to_owned(),
             agent: conversation.agent,
             title: conversation.title.unwrap_or_default(),
@@ -88,7 +89,7 @@ pub(crate) fn time(at: DateTime<Utc>) -> String {
 /// Writes the cursor of a conversation in the list. The cursor has the conversation's name and not its id, because the
 /// id may reveal another tenant.
 pub(crate) fn list_cursor(cursor: &ListCursor) -> String {
-    page_cursor(cursor.updated_at, ConversationName::of_id(&cursor.id))
+    page_cursor(cursor.active_at, ConversationName::of_id(&cursor.id))
 }
 
 /// Writes the cursor of a row in a list. Clients send the cursor back for the next page and need not understand it.

@@ -60,7 +60,8 @@ CREATE TABLE public.agent_executions (
     cut_calls bigint DEFAULT 0 NOT NULL,
     cut_tokens bigint DEFAULT 0 NOT NULL,
     cut_nano bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='80');
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL COLLATE pg_catalog."C",
@@ -177,6 +178,7 @@ CREATE TABLE public.conversations (
     last_sequence bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    active_at timestamp with time zone NOT NULL,
     owner_id text NOT NULL COLLATE pg_catalog."C",
     log_id text NOT NULL COLLATE pg_catalog."C",
     run_epoch bigint DEFAULT 0 NOT NULL,
@@ -193,7 +195,8 @@ CREATE TABLE public.conversations (
     spent_cut_calls bigint DEFAULT 0 NOT NULL,
     spent_cut_tokens bigint DEFAULT 0 NOT NULL,
     spent_cut_nano bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='80');
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",
@@ -292,6 +295,7 @@ CREATE VIEW public.conversations_at_work AS
     conversations.last_sequence,
     conversations.created_at,
     conversations.updated_at,
+    conversations.active_at,
     conversations.owner_id,
     conversations.log_id,
     conversations.run_epoch,
@@ -348,6 +352,13 @@ CREATE TABLE public.execution_checkpoints (
     cost_nano bigint,
     estimated_calls bigint DEFAULT 0 NOT NULL
 );
+CREATE TABLE public.list_changes (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text NOT NULL COLLATE pg_catalog."C",
+    slot bigint NOT NULL,
+    version bigint NOT NULL
+)
+WITH (fillfactor='50');
 CREATE TABLE public.owner_refusals (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     owner_id text NOT NULL COLLATE pg_catalog."C",
@@ -479,6 +490,8 @@ ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_step_number_checkp_key UNIQUE (agent_execution_id, step_number, checkpoint_type, execution_id);
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.list_changes
+    ADD CONSTRAINT list_changes_pkey PRIMARY KEY (tenant_id, owner_id, slot);
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_conversation_id_client_message_id_key UNIQUE (conversation_id, client_message_id);
 ALTER TABLE ONLY public.messages
@@ -532,8 +545,8 @@ CREATE INDEX audit_events_by_time ON public.audit_events USING btree (at);
 CREATE INDEX blobs_by_conversation ON public.blobs USING btree (conversation_id) WHERE (conversation_id IS NOT NULL);
 CREATE UNIQUE INDEX blobs_by_upload ON public.blobs USING btree (tenant_id, owner_id, upload_key) WHERE (upload_key IS NOT NULL);
 CREATE INDEX blobs_unattached ON public.blobs USING btree (tenant_id, created_at) WHERE (conversation_id IS NULL);
-CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
-CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
+CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, active_at DESC, id DESC);
+CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, active_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
 CREATE INDEX messages_by_thread ON public.messages USING btree (conversation_id, thread, sequence_number);

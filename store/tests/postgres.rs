@@ -43,7 +43,7 @@ impl Backend for Database {
         let tables: Vec<String> = sqlx::query_scalar(
             "SELECT table_name::TEXT FROM information_schema.tables WHERE table_schema = 'public' \
              AND table_type = 'BASE TABLE' \
-             AND table_name NOT LIKE '\\_%' AND table_name NOT IN ('usage_days', 'tool_usage_days')",
+             AND table_name NOT LIKE '\\_%' AND table_name NOT IN ('usage_days', 'tool_usage_days', 'list_changes')",
         )
         .fetch_all(&mut connection)
         .await

@@ -127,7 +127,7 @@ mod tests {
             message_count: 0,
             last_sequence: 7,
             created_at: at(0),
-            updated_at: at(0),
+            active_at: at(0),
         };
         Unfinished {
             conversation,

@@ -8,8 +8,8 @@ use everturn_proto::{
     words::{ApprovalState, OnBusy, ToolKind},
 };
 use everturn_store::{
-    Access, Conversations, EventLog, EventReader, MessageQueue, NewConversation, NewMessage,
-    OutsideTool, PageLimit, ToolRecord, TurnInputs,
+    Access, ConversationChange, Conversations, EventLog, EventReader, MessageQueue,
+    NewConversation, NewMessage, OutsideTool, PageLimit, ToolRecord, TurnInputs,
 };
 
 use super::store::{TestStore, finish};
@@ -83,9 +83,14 @@ impl TestStore {
 
     /// A conversation of any tenant.
     pub fn add(&self, name: &str, tenant_id: &str) {
+        self.add_of(name, Access::tenant(tenant_id));
+    }
+
+    /// A conversation of any tenant and owner.
+    pub fn add_of(&self, name: &str, access: Access) {
         let new = NewConversation {
             name: name.to_owned(),
-            access: Access::tenant(tenant_id),
+            access,
             agent: "default".to_owned(),
             title: None,
             model: None,
@@ -182,6 +187,15 @@ impl TestStore {
     pub fn begin(&self, conversation_id: &str, message_id: &str, agent_execution_id: &str) {
         let parameters = [conversation_id, message_id, agent_execution_id];
         self.run(agent_execution!(), &parameters);
+        self.change_lists(conversation_id);
+    }
+
+    /// Changes the versions of the lists with the conversation. The store does so with its own changes.
+    fn change_lists(&self, id: &str) {
+        if let Some(access) = finish(self.database.owner_of(id)).unwrap() {
+            let nothing = ConversationChange::default();
+            finish(self.database.change_conversation(&access, id, &nothing)).unwrap();
+        }
     }
 
     /// Claims a step of an agent execution, which gives its try this generation.
@@ -202,6 +216,7 @@ impl TestStore {
             UPDATE agent_executions SET status = $4 WHERE id = $3",
             &[conversation_id, message_id, by, status],
         );
+        self.change_lists(conversation_id);
     }
 
     /// The reply of a model that ends a step of an agent execution.
@@ -245,6 +260,7 @@ impl TestStore {
             .bind(serde_json::to_string(&record.call.rule()).unwrap())
             .bind(&record.call.title_template);
         finish(insert.execute(self.database.pool())).unwrap();
+        self.change_lists(conversation_id);
     }
 }
 

@@ -14,12 +14,13 @@ use everturn_proto::{Thread, turn::SavedApproval};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
-    EventLog, EventPage, EventReader, ListPage, ListQuery, MessageCancel, MessageQueue, NewAnswer,
-    NewAuditEntry, NewBlob, NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools,
-    PageLimit, PastCall, PastCallContent, PastCalls, PastTry, QueuedMessage, ResultRange,
-    ResultSender, ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError,
-    StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery,
-    TriesOf, UsageDay, UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
+    EventLog, EventPage, EventReader, ListPage, ListQuery, ListVersion, MessageCancel,
+    MessageQueue, NewAnswer, NewAuditEntry, NewBlob, NewConversation, NewMessage, NotedAnswer,
+    OutsideTool, OutsideTools, PageLimit, PastCall, PastCallContent, PastCalls, PastTry,
+    QueuedMessage, ResultRange, ResultSender, ResultSlice, ResumePoint, RetryTurn,
+    ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd, ToolExecution,
+    ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery, WaitingCall,
+    WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -54,6 +55,8 @@ pub struct Seen {
     pub reads: usize,
     /// Pages of lists read.
     pub list_reads: usize,
+    /// The number of lists in each query for the versions of lists.
+    pub list_looks: Vec<usize>,
     /// The number of conversations in each query for missed events.
     pub looks: Vec<usize>,
     /// The ranges of results that were asked for.
@@ -119,7 +122,7 @@ pass_on! { Conversations:
     conversation(access: &Access, name: &str) -> Option<Conversation>;
     shown_conversation(access: &Access, name: &str) -> Option<ShownConversation>;
     list_conversations(access: &Access, query: &ListQuery) -> ListPage { |seen| seen.list_reads += 1 };
-    last_updates(callers: &[Access]) -> Vec<Option<DateTime<Utc>>>;
+    list_versions(callers: &[Access]) -> Vec<ListVersion> { |seen| seen.list_looks.push(callers.len()) };
     change_conversation(access: &Access, id: &str, change: &ConversationChange) -> Option<Conversation>;
     delete_conversation(access: &Access, id: &str, audit: Option<&NewAuditEntry>) -> bool;
     resume_point(access: &Access, conversation: &str, max_waiting: u32) -> Option<ResumePoint>;

@@ -20,6 +20,11 @@ CREATE TABLE agent_definitions (
 -- Callers, runs and new conversations with the id find nothing, or wait, until the row is gone.
 -- spent_*: the sums over the LLM calls of ended turns, with their sub-agents. spent_nano is NULL while no model had a price.
 -- spent_estimated: the replies whose tokens are estimated. spent_cut_*: the calls without a reply, as in agent_executions.
+-- updated_at: the time of the last save. No index has the column, because every save changes the value: PostgreSQL then writes the
+-- new version of the row into the row's page, and touches no index (a heap-only update).
+-- active_at: the time of the last save that changed the row in lists: a turn began or ended, a message joined the turn, a call began
+-- or ended to wait. Lists are in the order of this column. A turn without a wait moves the column twice.
+-- fillfactor: inserts leave a fifth of each page free for heap-only updates. A turn updates the row at each save.
 CREATE TABLE conversations (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id TEXT COLLATE "C" NOT NULL,
@@ -29,6 +34,7 @@ CREATE TABLE conversations (
     last_sequence BIGINT NOT NULL DEFAULT 0,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
+    active_at TIMESTAMPTZ NOT NULL,
     owner_id TEXT COLLATE "C" NOT NULL,
     log_id TEXT COLLATE "C" NOT NULL,
     run_epoch BIGINT NOT NULL DEFAULT 0,
@@ -45,9 +51,25 @@ CREATE TABLE conversations (
     spent_cut_calls BIGINT NOT NULL DEFAULT 0,
     spent_cut_tokens BIGINT NOT NULL DEFAULT 0,
     spent_cut_nano BIGINT NOT NULL DEFAULT 0
-);
-CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
-CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
+) WITH (fillfactor = 80);
+CREATE INDEX conversations_by_tenant ON conversations (tenant_id, active_at DESC, id DESC);
+CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, active_at DESC, id DESC);
+
+-- The version of each list of conversations. Every change that the list shows adds 1 in the transaction of the change, so a
+-- gateway finds the changed lists without reading a list (`store/src/backend/list_changes.rs`).
+-- owner_id: the owner whose list it is; empty for the list of the tenant, which has the conversations of every owner.
+-- slot: the list of a tenant has up to 16 rows, so that the turns of a tenant do not wait for each other, and its version is the
+-- sum. The list of an owner has the slot 0.
+-- version: begins with the milliseconds of the first change since 1970, so that a row that was removed and made again has no old
+-- version. The row of an owner goes with the owner's last conversation. The rows of a tenant stay.
+-- fillfactor: half of each page is free for heap-only updates. Every update of a row changes the version alone.
+CREATE TABLE list_changes (
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    owner_id TEXT COLLATE "C" NOT NULL,
+    slot BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (tenant_id, owner_id, slot)
+) WITH (fillfactor = 50);
 
 -- Conversations that were deleted recently. A worker that was taken for dead must not create them again.
 CREATE TABLE deleted_conversations (
@@ -108,6 +130,7 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- model_chain: JSON of the fallback of the step that was called last: the step, the rank of the model that is called next, the
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
 -- error_code, error_message: the code and the beginning of the message of the event `error`.
+-- fillfactor: room for heap-only updates, as in conversations. Each step of a turn updates the row.
 CREATE TABLE agent_executions (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     conversation_id TEXT COLLATE "C" NOT NULL,
@@ -140,7 +163,7 @@ CREATE TABLE agent_executions (
     cut_tokens BIGINT NOT NULL DEFAULT 0,
     cut_nano BIGINT NOT NULL DEFAULT 0,
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-);
+) WITH (fillfactor = 80);
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX agent_executions_running_of_tenant ON agent_executions (tenant_id, conversation_id)

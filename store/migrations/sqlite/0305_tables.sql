@@ -19,6 +19,9 @@ CREATE TABLE agent_definitions (
 -- Callers, runs and new conversations with the id find nothing, or wait, until the row is gone.
 -- spent_*: the sums over the LLM calls of ended turns, with their sub-agents. spent_nano is NULL while no model had a price.
 -- spent_estimated: the replies whose tokens are estimated. spent_cut_*: the calls without a reply, as in agent_executions.
+-- updated_at: the time of the last save. No index has the column, because every save changes the value.
+-- active_at: the time of the last save that changed the row in lists: a turn began or ended, a message joined the turn, a call began
+-- or ended to wait. Lists are in the order of this column. A turn without a wait moves the column twice.
 CREATE TABLE conversations (
     id TEXT NOT NULL PRIMARY KEY,
     tenant_id TEXT NOT NULL,
@@ -28,6 +31,7 @@ CREATE TABLE conversations (
     last_sequence INTEGER NOT NULL DEFAULT 0,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,
+    active_at TEXT NOT NULL,
     owner_id TEXT NOT NULL,
     log_id TEXT NOT NULL,
     run_epoch INTEGER NOT NULL DEFAULT 0,
@@ -45,8 +49,23 @@ CREATE TABLE conversations (
     spent_cut_tokens INTEGER NOT NULL DEFAULT 0,
     spent_cut_nano INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX conversations_by_tenant ON conversations (tenant_id, updated_at DESC, id DESC);
-CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, updated_at DESC, id DESC);
+CREATE INDEX conversations_by_tenant ON conversations (tenant_id, active_at DESC, id DESC);
+CREATE INDEX conversations_by_owner ON conversations (tenant_id, owner_id, active_at DESC, id DESC);
+
+-- The version of each list of conversations. Every change that the list shows adds 1 in the transaction of the change, so a
+-- gateway finds the changed lists without reading a list (`store/src/backend/list_changes.rs`).
+-- owner_id: the owner whose list it is; empty for the list of the tenant, which has the conversations of every owner.
+-- slot: the list of a tenant has up to 16 rows, so that the turns of a tenant do not wait for each other, and its version is the
+-- sum. The list of an owner has the slot 0.
+-- version: begins with the milliseconds of the first change since 1970, so that a row that was removed and made again has no old
+-- version. The row of an owner goes with the owner's last conversation. The rows of a tenant stay.
+CREATE TABLE list_changes (
+    tenant_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, owner_id, slot)
+) STRICT, WITHOUT ROWID;
 
 -- Conversations that were deleted recently. A worker that was taken for dead must not create them again.
 CREATE TABLE deleted_conversations (

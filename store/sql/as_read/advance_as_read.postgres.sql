@@ -6,6 +6,7 @@
 -- :last_sequence bigint
 -- :new_messages bigint
 -- :now timestamp
+-- :changes_lists boolean  True when the batch changes the conversation in lists.
 -- :title text  The title for a conversation without a title, or empty.
 -- :spent_input bigint  The sums of a turn that the batch ends, or 0.
 -- :spent_output bigint
@@ -22,6 +23,7 @@
 -- :run_epoch bigint
 UPDATE conversations
 SET last_sequence = :last_sequence, message_count = message_count + :new_messages, updated_at = :now,
+    active_at = CASE WHEN :changes_lists THEN :now ELSE active_at END,
     title = CASE title WHEN '' THEN :title ELSE title END,
     spent_input = spent_input + :spent_input, spent_output = spent_output + :spent_output,
     spent_cached = spent_cached + :spent_cached, spent_cache_write = spent_cache_write + :spent_cache_write,

@@ -11,7 +11,7 @@
 -- :read_epoch bigint
 UPDATE conversations
 SET last_sequence = :last_sequence, message_count = message_count + :new_messages, updated_at = :now,
-    title = CASE title WHEN '' THEN :title ELSE title END
+    active_at = :now, title = CASE title WHEN '' THEN :title ELSE title END
 WHERE id = :conversation_id AND last_sequence = :read_sequence AND log_id = :read_log_id AND run_epoch = :read_epoch
     AND granted_epoch = :read_epoch
 RETURNING id

@@ -3,13 +3,13 @@
 --
 -- :tenant_id text
 -- :row_limit bigint
--- :before_updated_at timestamp
+-- :before_active_at timestamp
 -- :before_id text
 SELECT
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at,
     is_running, has_queued, waiting_approvals, waiting_client_tools
 FROM conversations_at_work
-WHERE tenant_id = :tenant_id AND (updated_at, id) < (:before_updated_at, :before_id)
-ORDER BY updated_at DESC, id DESC
+WHERE tenant_id = :tenant_id AND (active_at, id) < (:before_active_at, :before_id)
+ORDER BY active_at DESC, id DESC
 LIMIT :row_limit

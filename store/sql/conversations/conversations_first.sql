@@ -5,9 +5,9 @@
 -- :row_limit bigint
 SELECT
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at,
     is_running, has_queued, waiting_approvals, waiting_client_tools
 FROM conversations_at_work
 WHERE tenant_id = :tenant_id
-ORDER BY updated_at DESC, id DESC
+ORDER BY active_at DESC, id DESC
 LIMIT :row_limit

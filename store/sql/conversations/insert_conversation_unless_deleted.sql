@@ -9,10 +9,10 @@
 -- :title text  The title, or empty.
 -- :now timestamp
 -- :log_id text
-INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id)
-SELECT :conversation_id, :tenant_id, :owner, :agent, :title, :now, :now, :log_id
+INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, active_at, log_id)
+SELECT :conversation_id, :tenant_id, :owner, :agent, :title, :now, :now, :now, :log_id
 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = :conversation_id)
 ON CONFLICT DO NOTHING
 RETURNING
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at

@@ -10,7 +10,7 @@
 -- :type_llm_complete text
 SELECT
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at, metadata,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at, metadata,
     is_running, has_queued, waiting_approvals, waiting_client_tools,
     spent_input + running_input AS spent_input, spent_output + running_output AS spent_output,
     spent_cached + running_cached AS spent_cached, spent_cache_write + running_cache_write AS spent_cache_write,

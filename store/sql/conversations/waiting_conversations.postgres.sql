@@ -5,7 +5,7 @@
 --
 -- :tenant_id text
 -- :owner_id text?
--- :before_updated_at timestamp?  NULL for the first page.
+-- :before_active_at timestamp?  NULL for the first page.
 -- :before_id text
 -- :row_limit bigint
 WITH waiting AS MATERIALIZED (
@@ -19,12 +19,12 @@ WITH waiting AS MATERIALIZED (
 )
 SELECT
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at,
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at,
     is_running, has_queued, waiting_approvals, waiting_client_tools
 FROM conversations_at_work
 -- The array makes PostgreSQL look up each conversation. A join of unknown size would read the whole table.
 WHERE id = ANY(ARRAY(SELECT conversation_id FROM waiting))
     AND tenant_id = :tenant_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
-    AND (CAST(:before_updated_at AS TEXT) IS NULL OR (updated_at, id) < (:before_updated_at, :before_id))
-ORDER BY updated_at DESC, id DESC
+    AND (CAST(:before_active_at AS TEXT) IS NULL OR (active_at, id) < (:before_active_at, :before_id))
+ORDER BY active_at DESC, id DESC
 LIMIT :row_limit

@@ -1,7 +1,8 @@
 -- Ends a tool execution with a result from outside. The statement changes no row when the caller may not see the
 -- conversation, when the tool execution has another kind, status or claimant, or when an approval is missing.
--- The statement also writes the checkpoint `tool_complete`, with a `ToolCompleteState`.
--- Index: key of tool_execution_records, key of conversations, key of execution_checkpoints
+-- The statement also writes the checkpoint `tool_complete`, with a `ToolCompleteState`, and adds a change to the lists
+-- with the conversation (`list_changes/note.sql`) when lists have counted the call as waiting.
+-- Index: key of tool_execution_records, key of conversations, key of execution_checkpoints, key of list_changes
 --
 -- :status text
 -- :is_error boolean
@@ -21,6 +22,9 @@
 -- :checkpoint_id text
 -- :checkpoint_type text
 -- :execution_state json
+-- :changes_lists boolean  True for a call that lists count as waiting.
+-- :slot bigint
+-- :first_version bigint
 WITH ended AS (
     UPDATE tool_execution_records
     SET status = :status, is_error = :is_error, duration_ms = :duration_ms, finished_at = :now, events = :events,
@@ -45,5 +49,14 @@ WITH ended AS (
         attempt, 0, 0, :now, :execution_state
     FROM ended
     ON CONFLICT DO NOTHING
+), noted AS (
+    INSERT INTO list_changes (tenant_id, owner_id, slot, version)
+    SELECT tenant_id, '', :slot, :first_version FROM conversations
+    WHERE id = :conversation_id AND :changes_lists AND (SELECT COUNT(*) FROM ended) > 0
+    UNION ALL
+    SELECT tenant_id, owner_id, 0, :first_version FROM conversations
+    WHERE id = :conversation_id AND owner_id <> '' AND :changes_lists AND (SELECT COUNT(*) FROM ended) > 0
+    ON CONFLICT (tenant_id, owner_id, slot) DO UPDATE
+    SET version = list_changes.version + 1
 )
 SELECT * FROM ended

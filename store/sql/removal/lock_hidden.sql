@@ -3,6 +3,6 @@
 SELECT id
 FROM conversations
 WHERE tenant_id = ''
-ORDER BY updated_at DESC, id DESC
+ORDER BY active_at DESC, id DESC
 LIMIT 1
 FOR UPDATE SKIP LOCKED

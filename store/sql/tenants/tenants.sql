@@ -40,7 +40,7 @@ SELECT
     ) counted) AS conversations,
     (SELECT COUNT(*) FROM running_turns e
      WHERE e.tenant_id = t.id) AS running_turns,
-    (SELECT MAX(c.updated_at) FROM conversations c WHERE c.tenant_id = t.id) AS last_activity_at
+    (SELECT MAX(c.active_at) FROM conversations c WHERE c.tenant_id = t.id) AS last_activity_at
 FROM tenants t
 WHERE t.id IS NOT NULL
 ORDER BY t.id

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 
 use super::{
     Access, NewAuditEntry, Result,
-    lists::{Conversation, ListPage, ListQuery, ShownConversation},
+    lists::{Conversation, ListPage, ListQuery, ListVersion, ShownConversation},
 };
 
 /// Creates, reads, changes and deletes conversations. For gateways.
@@ -28,12 +27,14 @@ pub trait Conversations: Send + Sync {
         name: &str,
     ) -> Result<Option<ShownConversation>>;
 
-    /// Returns a page of conversations, the most recently updated first.
+    /// Returns a page of conversations, the most recently active first.
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
 
-    /// Returns for every caller the latest update time of the visible conversations; `None` without conversations. The
-    /// times are in the order of the callers, at most some thousand. A gateway finds changed lists with these times.
-    async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>>;
+    /// Returns the versions of the callers' lists in the order of the callers, at most some thousand. A change that a list
+    /// shows gives the list another version, in the transaction of the change. A gateway that reads the version before
+    /// the list therefore misses no change. The saves in the middle of a turn change no version, although they change the
+    /// last sequence number.
+    async fn list_versions(&self, callers: &[Access]) -> Result<Vec<ListVersion>>;
 
     /// Changes the conversation, and keeps the conversation's rank in lists. Returns `None` for a missing conversation.
     async fn change_conversation(

@@ -41,8 +41,9 @@ pub struct Conversation {
     pub last_sequence: u32,
     /// The time of creation.
     pub created_at: DateTime<Utc>,
-    /// The time of the last saved event, or of creation.
-    pub updated_at: DateTime<Utc>,
+    /// The time of the last change in lists: the conversation was created, a turn began or ended, a message joined a turn,
+    /// or a call began or ended to wait for a person or the client. The other saves of a turn leave the time unchanged.
+    pub active_at: DateTime<Utc>,
 }
 
 impl Conversation {
@@ -67,7 +68,7 @@ impl Conversation {
     /// Returns the conversation's cursor in the list.
     pub fn cursor(&self) -> ListCursor {
         ListCursor {
-            updated_at: self.updated_at,
+            active_at: self.active_at,
             id: self.id.clone(),
         }
     }
@@ -142,11 +143,16 @@ impl Activity {
 /// A cursor in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListCursor {
-    /// `updated_at` of the row.
-    pub updated_at: DateTime<Utc>,
+    /// `active_at` of the row.
+    pub active_at: DateTime<Utc>,
     /// The row's id, which breaks ties.
     pub id: String,
 }
+
+/// The version of a caller's list. Two reads of a list with the same version return the same rows in the same states. The
+/// number has no other meaning; 0 stands for a list without a noted change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListVersion(pub(crate) i64);
 
 /// A query for a page of the list.
 #[derive(Debug, Clone, Default)]
@@ -167,7 +173,7 @@ pub struct ListFilter {
     waiting_for: Option<WaitingFor>,
 }
 
-/// A page of the list, the most recently updated first.
+/// A page of the list, the most recently active first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListPage {
     /// The rows.
@@ -286,7 +292,7 @@ mod tests {
             message_count: 0,
             last_sequence: 0,
             created_at: at,
-            updated_at: at,
+            active_at: at,
         };
         ListedConversation {
             conversation,

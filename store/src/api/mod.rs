@@ -93,8 +93,8 @@ pub use self::{
     keys::{ApiKey, KeyKind, KeyMaker, Keys, NewKey, SessionsOf},
     leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{
-        Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListedConversation,
-        MAX_SCANNED, ShownConversation,
+        Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListVersion,
+        ListedConversation, MAX_SCANNED, ShownConversation,
     },
     messages::{MessageCancel, MessageQueue, NewMessage, QueuedMessage, RetryTurn, TakenBy},
     model_calls::ModelCalls,

@@ -14,8 +14,8 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection, budgets, dialect::Parts, lock::lock_running, snapshot, statement::Statement as _,
-    statements::agent_executions::SaveState, write,
+    Connection, budgets, dialect::Parts, list_changes, lock::lock_running, snapshot,
+    statement::Statement as _, statements::agent_executions::SaveState, write,
 };
 use crate::{
     api::{AgentEnd, Result, StepKey},
@@ -84,6 +84,7 @@ async fn write(
     write::batch(&mut parts, request, batch, now);
     write::advance_conversation(&mut parts, step, batch, now);
     write::advance_agent_execution(&mut parts, step, batch, saved_steps, now);
+    list_changes::note_batch(&mut parts, &step.conversation_id, batch, now);
     parts.execute(&mut *connection).await?;
     let mut results = Parts::default();
     write::results(&mut results, step, batch, now);

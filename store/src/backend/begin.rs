@@ -14,7 +14,7 @@ use super::{
     conversations::new_log_id,
     definitions,
     dialect::Parts,
-    inbox,
+    inbox, list_changes,
     lock::{LockedConversation, lock_conversation, lock_known, lock_running},
     retry::begin_retry,
     runs::{self, Entry},
@@ -179,6 +179,7 @@ async fn take_message(
     let mut parts = Parts::default();
     first.add_to(&mut parts, begin, agent_hash, now);
     write::advance_conversation(&mut parts, &first.request.step, &first.batch, now);
+    list_changes::note_batch(&mut parts, &begin.conversation_id, &first.batch, now);
     parts.execute(connection).await?;
     Ok(first.batch.last_sequence)
 }
@@ -213,7 +214,7 @@ impl FirstBatch {
             ..Snapshot::default()
         };
         let mut batch = batch::build(&request, &snapshot)?;
-        batch.title = title;
+        (batch.title, batch.begins_turn) = (title, true);
         Ok(Self { request, batch })
     }
 

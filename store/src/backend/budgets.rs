@@ -35,7 +35,8 @@ use crate::{
     rows::budgets::{BudgetRow, OpenCallRow, model_name},
 };
 
-/// Rows per day, model and agent. One statement locks a row until the statement's commit.
+/// Rows per day, model and agent, and rows of a tenant's list in `list_changes`. A statement locks a row until the
+/// statement's commit.
 const SLOTS: u32 = 16;
 /// How often a refused reservation is repeated when the budget has changed meanwhile.
 const TRIES: u32 = 3;
@@ -47,9 +48,9 @@ pub(super) fn day(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d").to_string()
 }
 
-/// Returns the slot of an agent execution.
-pub(super) fn slot(agent_execution_id: &str) -> i64 {
-    let bytes = agent_execution_id.bytes();
+/// Returns the slot of an agent execution or of a conversation.
+pub(super) fn slot(id: &str) -> i64 {
+    let bytes = id.bytes();
     let hash = bytes.fold(0_u32, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u32::from(byte))
     });

@@ -1,7 +1,7 @@
 //! Implements `Conversations`. Their messages are in `messages.rs`.
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use everturn_proto::words::{CheckpointType, OnBusy};
 use sqlx::query::QueryAs;
 use uuid::Uuid;
@@ -10,22 +10,24 @@ use super::{
     Connection, Database, audit,
     dialect::{Arguments, Db},
     key_of_caller,
+    list_changes::{self, Change},
     lock::lock_visible,
     removal::remove_or_hide,
     statement::Statement as _,
     statements::{
         conversations::{
             ChangeConversation, Conversation as SelectConversation, ConversationsBefore,
-            ConversationsFirst, InsertConversation, LastUpdates, OwnConversationsBefore,
-            OwnConversationsFirst, ShownConversation as SelectShown, WaitingConversations,
+            ConversationsFirst, InsertConversation, OwnConversationsBefore, OwnConversationsFirst,
+            ShownConversation as SelectShown, WaitingConversations,
         },
+        list_changes::ListVersions,
         messages::ResumePoint as SelectResumePoint,
         removal::{ForgetDeleted, InsertDeleted},
     },
 };
 use crate::{
     api::{
-        Access, Conversation, ConversationChange, Conversations, ListPage, ListQuery,
+        Access, Conversation, ConversationChange, Conversations, ListPage, ListQuery, ListVersion,
         ListedConversation, NewAuditEntry, NewConversation, Result, ResumePoint, ShownConversation,
     },
     columns::now,
@@ -44,9 +46,12 @@ const FORGET_AT_ONCE: i64 = 100;
 #[async_trait]
 impl Conversations for Database {
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
-        self.in_time(async {
-            let mut connection = self.single().await?;
-            let id = new.id();
+        self.together(async |connection| {
+            let (id, now) = (new.id(), now());
+            let Change {
+                slot,
+                first_version,
+            } = Change::of(&id, now);
             let insert = InsertConversation {
                 conversation_id: &id,
                 tenant_id: &new.access.tenant_id,
@@ -55,16 +60,19 @@ impl Conversations for Database {
                 title: new.title.as_deref().unwrap_or_default(),
                 model: new.model.as_deref().unwrap_or_default(),
                 metadata: &new.metadata,
-                now: now(),
+                now,
                 log_id: &new_log_id(),
+                slot,
+                first_version,
             };
             let mut inserted = insert.query_as()?.fetch_all(&mut *connection).await?;
             if let Some(created) = inserted.pop() {
+                list_changes::note_beside(connection, &id).await?;
                 return Ok(Some(created));
             }
             let whole_tenant = Access::tenant(&new.access.tenant_id);
             let stored = select(&whole_tenant, &id).query_as()?;
-            let stored: Option<Conversation> = stored.fetch_optional(&mut *connection).await?;
+            let stored: Option<Conversation> = stored.fetch_optional(connection).await?;
             let stored = stored.ok_or_else(|| {
                 // Or the conversation was removed during its second creation.
                 StoreError::Unavailable(
@@ -105,17 +113,19 @@ impl Conversations for Database {
         Ok(query.page(rows))
     }
 
-    async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>> {
+    async fn list_versions(&self, callers: &[Access]) -> Result<Vec<ListVersion>> {
         let callers: Vec<_> = callers
             .iter()
             .map(|caller| (&caller.tenant_id, &caller.owner_id))
             .collect();
         let callers = serde_json::to_string(&callers)
             .map_err(|error| StoreError::Corrupt(format!("callers have no JSON form: {error}")))?;
-        let query = LastUpdates { callers: &callers }.query_as()?;
-        let rows: Vec<(i64, Option<DateTime<Utc>>)> =
-            self.read(query.fetch_all(self.reader())).await?;
-        Ok(rows.into_iter().map(|(_, updated_at)| updated_at).collect())
+        let query = ListVersions { callers: &callers }.query_as()?;
+        let rows: Vec<(i64, i64)> = self.read(query.fetch_all(self.reader())).await?;
+        Ok(rows
+            .into_iter()
+            .map(|(_, version)| ListVersion(version))
+            .collect())
     }
 
     async fn change_conversation(
@@ -124,6 +134,10 @@ impl Conversations for Database {
         id: &str,
         change: &ConversationChange,
     ) -> Result<Option<Conversation>> {
+        let Change {
+            slot,
+            first_version,
+        } = Change::of(id, now());
         let change = ChangeConversation {
             conversation_id: id,
             tenant_id: &access.tenant_id,
@@ -131,13 +145,20 @@ impl Conversations for Database {
             title: change.title.as_deref(),
             model: change.model.as_deref(),
             metadata: change.metadata.as_ref(),
+            slot,
+            first_version,
         };
         let change = change.query_as()?;
-        let call = self.in_time(async { Ok(change.fetch_all(&mut *self.single().await?).await?) });
+        let call = self.together(async |connection| {
+            let changed: Option<Conversation> = change.fetch_all(&mut *connection).await?.pop();
+            if changed.is_some() {
+                list_changes::note_beside(connection, id).await?;
+            }
+            Ok(changed)
+        });
         // On the heap, because the future contains the call's and the share's futures.
         let call = Box::pin(call);
-        let mut changed = self.in_lock_share(&key_of_caller(access, id), call).await?;
-        Ok(changed.pop())
+        self.in_lock_share(&key_of_caller(access, id), call).await
     }
 
     async fn delete_conversation(
@@ -203,12 +224,12 @@ fn select_page(
     let before = query
         .before
         .as_ref()
-        .map(|cursor| (cursor.updated_at, cursor.id.as_str()));
+        .map(|cursor| (cursor.active_at, cursor.id.as_str()));
     if query.filter.is_of_waiting() {
         return WaitingConversations {
             tenant_id,
             owner_id: access.owner_id.as_deref(),
-            before_updated_at: before.map(|(updated_at, _)| updated_at),
+            before_active_at: before.map(|(active_at, _)| active_at),
             before_id: before.map(|(_, id)| id).unwrap_or_default(),
             row_limit,
         }
@@ -220,10 +241,10 @@ fn select_page(
             row_limit,
         }
         .query_as(),
-        (None, Some((before_updated_at, before_id))) => ConversationsBefore {
+        (None, Some((before_active_at, before_id))) => ConversationsBefore {
             tenant_id,
             row_limit,
-            before_updated_at,
+            before_active_at,
             before_id,
         }
         .query_as(),
@@ -233,11 +254,11 @@ fn select_page(
             row_limit,
         }
         .query_as(),
-        (Some(owner_id), Some((before_updated_at, before_id))) => OwnConversationsBefore {
+        (Some(owner_id), Some((before_active_at, before_id))) => OwnConversationsBefore {
             tenant_id,
             owner_id,
             row_limit,
-            before_updated_at,
+            before_active_at,
             before_id,
         }
         .query_as(),

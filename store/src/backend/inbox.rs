@@ -13,7 +13,7 @@ use sqlx::FromRow;
 use super::{
     Connection,
     lock::lock_conversation,
-    messages::{INTERRUPTED, interrupt_waiting, note_cancel, queue_message},
+    messages::{INTERRUPTED, insert_queued, interrupt_waiting, note_cancel, queue_message},
     statement::Statement as _,
     statements::messages::{CancelReason, Inbox as SelectInbox},
 };
@@ -142,10 +142,7 @@ async fn store_submit(
         max_turns_of_owner: None,
     };
     let insert = queue_message(&new, &[], new.max_queued, access, now());
-    let inserted: Option<bool> = insert
-        .query_scalar()?
-        .fetch_optional(&mut *connection)
-        .await?;
+    let inserted = insert_queued(connection, insert, conversation_id).await?;
     if inserted.is_some() {
         interrupt_waiting(connection, &new).await?;
     }

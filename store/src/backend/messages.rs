@@ -12,10 +12,11 @@ use sqlx::types::Json as Column;
 
 use super::{
     Connection, Database, key_of_caller,
+    list_changes::{self, Change},
     lock::lock_visible_conversation,
     missing,
     retry::{Retry, find_retry},
-    statement::Statement as _,
+    statement::Statement,
     statements::{
         blobs::{Attach, Detach},
         messages::{
@@ -96,11 +97,8 @@ async fn queue(
         return Err(StoreError::not_found(Missing::Conversation, id));
     }
     let attached = attach(connection, access, new).await?;
-    let inserted = queue_message(new, &attached, new.max_queued, access, now())
-        .query_scalar()?
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(missing(Missing::Conversation, id))?;
+    let insert = queue_message(new, &attached, new.max_queued, access, now());
+    let inserted = insert_queued(connection, insert, id).await?;
     if let Some(has_others) = inserted {
         interrupt_waiting(connection, new).await?;
         return Ok(QueuedMessage::new(&new.message_id, has_others));
@@ -170,6 +168,24 @@ pub(super) async fn note_cancel(
     })
 }
 
+/// Inserts a waiting message, under the conversation's lock. Returns whether another turn or message of the conversation
+/// is unfinished; `None` when the statement has inserted no message.
+pub(super) async fn insert_queued(
+    connection: &mut Connection,
+    insert: impl Statement,
+    conversation_id: &str,
+) -> Result<Option<bool>> {
+    let inserted: Option<bool> = insert
+        .query_scalar()?
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(missing(Missing::Conversation, conversation_id))?;
+    if inserted.is_some() {
+        list_changes::note_beside(connection, conversation_id).await?;
+    }
+    Ok(inserted)
+}
+
 /// Returns the insert of a waiting message. `max_queued` is the limit for waiting messages in this call.
 pub(crate) fn queue_message<'a>(
     new: &'a NewMessage,
@@ -178,6 +194,10 @@ pub(crate) fn queue_message<'a>(
     access: &'a Access,
     now: DateTime<Utc>,
 ) -> QueueMessage<'a, &'a [Attachment]> {
+    let Change {
+        slot,
+        first_version,
+    } = Change::of(&new.conversation_id, now);
     QueueMessage {
         conversation_id: &new.conversation_id,
         message_id: &new.message_id,
@@ -195,6 +215,8 @@ pub(crate) fn queue_message<'a>(
         sent_by: new.sent_by.as_deref(),
         model: new.model.as_deref(),
         role: MessageRole::User.as_str(),
+        slot,
+        first_version,
     }
 }
 
@@ -216,12 +238,7 @@ async fn retry_turn(
         role: MessageRole::Retry.as_str(),
         ..queue_message(&new, &[], new.max_queued, access, now())
     };
-    let inserted = insert
-        .query_scalar()?
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(missing(Missing::Conversation, id))?;
-    match inserted {
+    match insert_queued(connection, insert, id).await? {
         Some(has_others) => Ok(QueuedMessage::new(&new.message_id, has_others)),
         None => Err(refusal(connection, access, &new).await?),
     }
@@ -285,6 +302,7 @@ async fn withdraw(
     let Some(Column(attachments)) = withdrawn else {
         return Ok(false);
     };
+    list_changes::note(connection, conversation_id).await?;
     if !attachments.is_empty() {
         let ids: Vec<String> = attachments.into_iter().map(|it| it.blob_id).collect();
         let detach = Detach {

@@ -13,6 +13,7 @@
 //! - `budgets.rs`: reserves and settles the cost of model calls, and keeps the sums of tenants
 //! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; the workflow run that owns the conversation;
 //!   agents by their hash; the removal of conversations
+//! - `list_changes.rs`: the versions of lists, by which gateways find changed lists
 //! - `inbox.rs`: the waiting messages as a run needs them, and the cancels of messages
 //! - `statement.rs`: what every statement of `sql/` does
 //!
@@ -49,12 +50,17 @@
 //! 6. A transaction that appends to the audit trail waits for every other appender until its commit. Therefore the
 //!    entries' numbers become visible in order. The entry is the last statement of its transaction, so the appender
 //!    waits for no other row meanwhile.
-//! 7. `change_conversation` writes only the conversation's row.
+//! 7. `change_conversation` writes the conversation's row, and then rows of `list_changes`.
 //! 8. `begin_turn` and the common kinds of `save` first try to read without waiting for the lock (`postgres/as_read/`).
 //!    The writing statement begins with the conversation's row and therefore takes the conversation's lock before any
 //!    other. `queue_message` first tries without the lock as long as few messages wait.
-//! 9. `due_checks` and `put_back_checks` take rows of `turn_checks` and no other rows, so an end of a turn, which removes
-//!    its check under the conversation's lock, never waits for a transaction that waits for the end.
+//! 9. Rows of `list_changes` (`list_changes.rs`) come after the row of the conversation, and a transaction takes the rows
+//!    in the order of their key. A removal takes them after every other row but the conversation's. `queue_message` locks
+//!    the conversation before them, and `store_result` the row of the tool. The statement of a save takes them before the
+//!    rows of its other parts and before the sums of tools. Only a transaction that ends several agent executions as lost
+//!    may take a slot of a day after them: PostgreSQL then ends a deadlock, and the caller repeats the call.
+//! 10. `due_checks` and `put_back_checks` take rows of `turn_checks` and no other rows, so an end of a turn, which removes
+//!     its check under the conversation's lock, never waits for a transaction that waits for the end.
 //!
 //! # Connections
 //!
@@ -74,17 +80,17 @@
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `events_before`, `event_links`, `conversation_head`, `last_sequences`, `context` | 1 |
-//! | `agent_executions`, `waiting_call`, `conversation`, `shown_conversation`, `list_conversations`, `last_updates`, `resume_point` | 1 |
+//! | `agent_executions`, `waiting_call`, `conversation`, `shown_conversation`, `list_conversations`, `list_versions`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1; with an entry of the audit trail: 4 |
 //! | `owner_state`, `refused_owners` | 1 |
 //! | `change_owner` | 5; allows the owner: 6 |
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `change_conversation` | 1 |
-//! | `delete_conversation` | 19; for each running agent execution: 1 more; with an entry of the audit trail: 1 more; with more than 10,000 events: 9 |
+//! | `delete_conversation` | 20; for each running agent execution: 1 more; of an owner: 1 more; with an entry of the audit trail: 1 more; with more than 10,000 events: 10 |
 //! | `remove_rest` | 3 to 18, and one more for each depth of sub-agents · `remove_definitions`: 3 or 4 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
-//! | `withdraw_message` | 4 |
+//! | `withdraw_message` | 5 |
 //! | `retry_turn` | 6; repeated: 5 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is) |
 //! | `begin_turn` where a turn runs | 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
@@ -138,6 +144,7 @@ mod failures;
 mod inbox;
 mod keys;
 mod leases;
+pub(crate) mod list_changes;
 mod lock;
 pub(crate) mod messages;
 mod outside;

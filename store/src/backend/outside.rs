@@ -9,9 +9,11 @@ use everturn_proto::{
 use sqlx::FromRow;
 
 use super::{
-    Database, approvals,
+    Connection, Database, approvals,
     dialect::{Parts, WRITES_IN_PARTS},
-    key_of_caller, runnable_approvals,
+    key_of_caller,
+    list_changes::{self, Change},
+    runnable_approvals,
     statement::Statement as _,
     statements::outside::{
         self, ClaimClientTool, NoteAnswer, SavedAnswer, StoreResult, WaitingTools,
@@ -46,8 +48,15 @@ struct EndedRow {
 }
 
 impl EndedRow {
-    /// Returns the step of the call, and the attempt of the tool.
-    fn of(self, conversation_id: &str) -> (StepKey, u32) {
+    /// Writes the checkpoint of the end. PostgreSQL's statement of the end has the checkpoint.
+    async fn complete(
+        self,
+        connection: &mut Connection,
+        conversation_id: &str,
+        execution_id: &str,
+        status: &ToolStatus,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
         let step = StepKey {
             conversation_id: conversation_id.to_owned(),
             message_id: self.message_id,
@@ -55,7 +64,16 @@ impl EndedRow {
             step: self.step,
             epoch: None,
         };
-        (step, self.attempt)
+        let completion = Completion {
+            step: &step,
+            number: step.step,
+            execution_id,
+            attempt: self.attempt,
+            status,
+        };
+        let mut parts = Parts::default();
+        write::complete(&mut parts, &[completion], now);
+        parts.execute(connection).await
     }
 }
 
@@ -115,7 +133,12 @@ impl OutsideTools for Database {
                 (ToolKind::Remote, ToolStatus::Running, Some(run_id))
             }
         };
+        let changes_lists = kind == ToolKind::Client;
         let now = now();
+        let Change {
+            slot,
+            first_version,
+        } = Change::of(conversation_id, now);
         let state = write::complete_state(execution_id, &end.status);
         // A single statement decides. The end of the turn locks the same record and therefore comes before or after
         // this statement.
@@ -138,22 +161,20 @@ impl OutsideTools for Database {
             checkpoint_id: &completion_id(conversation_id, execution_id),
             checkpoint_type: CheckpointType::ToolComplete.as_str(),
             execution_state: &state,
+            changes_lists,
+            slot,
+            first_version,
         };
         let query = store.query_as::<EndedRow>()?;
         let call = self.together(async |connection| {
             let ended = query.fetch_all(&mut *connection).await?.pop();
             if !WRITES_IN_PARTS && let Some(ended) = ended {
-                let (step, attempt) = ended.of(conversation_id);
-                let completion = Completion {
-                    step: &step,
-                    number: step.step,
-                    execution_id,
-                    attempt,
-                    status: &end.status,
-                };
-                let mut parts = Parts::default();
-                write::complete(&mut parts, &[completion], now);
-                parts.execute(connection).await?;
+                let completed =
+                    ended.complete(connection, conversation_id, execution_id, &end.status, now);
+                completed.await?;
+                if changes_lists {
+                    list_changes::note(connection, conversation_id).await?;
+                }
             }
             Ok(())
         });

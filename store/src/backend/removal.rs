@@ -9,7 +9,7 @@ use everturn_proto::words::AgentExecutionStatus;
 use sqlx::FromRow;
 
 use super::{
-    Connection, budgets,
+    Connection, budgets, list_changes,
     lock::lock_running,
     statement::Statement,
     statements::{
@@ -95,7 +95,9 @@ pub(super) async fn remove(
     delete(connection, RemoveExecutions { conversation_ids }).await?;
     delete(connection, RemoveBudgets { conversation_ids }).await?;
     delete(connection, RemoveMessages { conversation_ids }).await?;
+    let lists = list_changes::note_removed(connection, conversation_ids).await?;
     let conversations = delete(connection, RemoveConversations { conversation_ids }).await?;
+    lists.forget_empty(connection).await?;
     Ok(Removed {
         conversations,
         events,
@@ -116,8 +118,10 @@ pub(super) async fn hide(connection: &mut Connection, conversation_id: &str) -> 
     };
     delete(connection, end).await?;
     delete(connection, RemoveQueued { conversation_id }).await?;
+    let id = [conversation_id.to_owned()];
+    let lists = list_changes::note_removed(connection, &id).await?;
     delete(connection, HideConversation { conversation_id }).await?;
-    Ok(())
+    lists.forget_empty(connection).await
 }
 
 /// Removes at most `max_rows` rows of a hidden conversation. Returns false when there is no hidden conversation, or when

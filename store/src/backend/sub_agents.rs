@@ -129,6 +129,7 @@ async fn start(
         parent_tool_call_id: &record.call.call_id,
     });
     write::batch(&mut parts, &request, &batch, now);
+    // Lists show no change: the turn of the sub-agent runs already.
     write::advance_conversation(&mut parts, &request.step, &batch, now);
     parts.execute(connection).await?;
     let agent = PinnedAgent {

@@ -54,9 +54,26 @@ pub struct Batch {
     pub last_sequence: u32,
     /// The title for a conversation without a title.
     pub title: Option<String>,
+    /// True for the first batch of a turn, also when the turn's message is already in the timeline.
+    pub begins_turn: bool,
 }
 
 impl Batch {
+    /// Returns true when the batch changes the conversation in lists: a turn begins or ends, a message is added, or a call
+    /// begins or ends to wait for a person or the client. Lists do not show the other saves of a running turn, so these
+    /// saves move neither `active_at` nor the versions of lists.
+    pub(crate) fn changes_lists(&self) -> bool {
+        let ends_turn = self.end.is_some() && self.delegate_call_end.is_none();
+        let begins_wait = self.pending_tools.iter().any(ToolRow::waits);
+        // Only the batch itself ends a waiting call whose end is not stored, for example of a cancelled turn.
+        let closes_calls = self
+            .observed_tools
+            .iter()
+            .any(|observed| !observed.is_recorded);
+        let ends_wait = self.saved_answer.is_some() || closes_calls;
+        self.begins_turn || ends_turn || self.new_messages > 0 || begins_wait || ends_wait
+    }
+
     /// Returns the answer of a save that has written the batch.
     pub(crate) fn result(&self) -> SaveResult {
         let end = self.end.as_ref();

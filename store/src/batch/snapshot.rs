@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     event::{Attachment, Usage, WorkPlan},
     turn::{LlmCompleteState, ToolCall},
+    words::{ApprovalState, ToolKind, ToolStatus},
 };
 use sqlx::FromRow;
 
@@ -190,6 +191,18 @@ impl ToolRow {
     /// Returns true for the row of the tool execution.
     pub(crate) fn is(&self, execution_id: &str) -> bool {
         self.record.call.execution_id == execution_id
+    }
+
+    /// Returns true for a call that waits for a person or the client, like the view `waiting_calls`.
+    pub(crate) fn waits(&self) -> bool {
+        let ToolRecord {
+            call,
+            status,
+            approval,
+            ..
+        } = &self.record;
+        let needs_other = *approval == ApprovalState::Pending || call.kind() == ToolKind::Client;
+        *status == ToolStatus::Pending && needs_other
     }
 
     /// Returns the ids of the stored work plans that the tool's own events change.

@@ -329,8 +329,8 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
         .unwrap();
     assert_eq!(renamed.title.as_deref(), Some("Grüße 'n' \\ %"));
     assert_eq!(
-        (&renamed.id, renamed.updated_at, &renamed.agent),
-        (&made.id, made.updated_at, &made.agent)
+        (&renamed.id, renamed.active_at, &renamed.agent),
+        (&made.id, made.active_at, &made.agent)
     );
     assert_eq!(
         store.conversation(&tenant(), "c").await.unwrap(),

@@ -75,7 +75,7 @@ pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
     assert_eq!(seen[0].id, "c3", "the last updated first");
     let listed: Vec<_> = seen
         .iter()
-        .map(|row| (row.updated_at, row.id.clone()))
+        .map(|row| (row.active_at, row.id.clone()))
         .collect();
     let mut places = listed.clone();
     assert_eq!(places.len(), 10);

@@ -12,8 +12,9 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         ALTER TABLE agent_execution_events SET (autovacuum_enabled = off);
         INSERT INTO agent_definitions SELECT 'h' || n, '{}' FROM generate_series(1, 1000) n;
         INSERT INTO agent_definitions VALUES ('h', '{}');
-        INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at, log_id)
-            SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s', 'log' || n
+        INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at, active_at, log_id)
+            SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END,
+                now(), now() + n * interval '1 s', now() + n * interval '1 s', 'log' || n
             FROM generate_series(1, 10000) n;
         INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, '2026-01-01 00:00:00+00', '', '[]', '[]', tenant_id
             FROM conversations, generate_series(1, 5) k;
@@ -47,6 +48,9 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         INSERT INTO approval_answers SELECT id, 'exec_1', 'answer', 'a person', now(), 1, '{}', TRUE FROM conversations;
         INSERT INTO turn_checks (conversation_id, due_at)
             SELECT 'c' || n, now() + (n - 200) * interval '1 s' FROM generate_series(1, 10000) n;
+        -- The lists of 10,000 owners, and of a tenant with all its slots.
+        INSERT INTO list_changes SELECT 't', 'owner' || n, 0, n FROM generate_series(1, 10000) n;
+        INSERT INTO list_changes SELECT 't', '', n, 1 FROM generate_series(0, 15) n;
         SET session_replication_role = DEFAULT";
     sqlx::raw_sql(fill).execute(connection).await.unwrap();
 }

@@ -398,8 +398,8 @@ fn of_messages() -> Vec<Query> {
             "accepted message, far over the limit of turns",
             hot::postgres("messages/queue_message"),
             "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text, text, \
-             text",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL, NULL, 'user'",
+             text, bigint, bigint",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL, NULL, 'user', 3, 1",
             20,
         ),
     ]
@@ -429,9 +429,9 @@ fn of_conversations() -> Vec<Query> {
         query(
             "append: counter",
             hot::postgres("conversations/advance_conversation"),
-            "text, bigint, bigint, timestamptz, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, \
-             bigint, bigint",
-            "'c5000', 95, 0, now(), '', 1, 1, 1, 1, 1, NULL, 0, 0, 0, 0",
+            "text, bigint, bigint, timestamptz, boolean, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint, \
+             bigint, bigint, bigint",
+            "'c5000', 95, 0, now(), FALSE, '', 1, 1, 1, 1, 1, NULL, 0, 0, 0, 0",
             1,
         ),
         query(
@@ -455,12 +455,21 @@ fn of_conversations() -> Vec<Query> {
             "'c5000', 't', 'o', 'llm_complete'",
             LISTED + 1 + 3,
         ),
+        // A tenant's list has 16 rows, and an owner's list a single row.
         query(
-            "newest times of lists",
-            hot::postgres("conversations/last_updates"),
+            "versions of lists",
+            hot::postgres("list_changes/list_versions"),
             "text",
-            r#"'[["t", null], ["t", "o"], ["t", "p"], ["nobody", null]]'"#,
-            4,
+            r#"'[["t", null], ["t", "owner1"], ["t", "owner2"], ["nobody", null]]'"#,
+            18,
+        ),
+        // The conversation is looked up for the list of the tenant and for the list of the owner.
+        query(
+            "a change of lists",
+            hot::postgres("list_changes/note"),
+            "text, bigint, bigint",
+            "'c5000', 3, 1",
+            2,
         ),
         query(
             "list of one owner's conversations",

@@ -233,8 +233,8 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     };
     let page = store.list_conversations(&access, &query);
     costs.of("list_conversations", page).await.unwrap();
-    let newest = store.last_updates(std::slice::from_ref(&access));
-    costs.of("last_updates", newest).await.unwrap();
+    let versions = store.list_versions(std::slice::from_ref(&access));
+    costs.of("list_versions", versions).await.unwrap();
 }
 
 async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
@@ -297,7 +297,7 @@ const COSTS: [(&str, u64); 47] = [
     ("begin_turn, after a lost one", 13),
     ("resume_point", 1),
     ("tool_result", 1),
-    ("withdraw_message", 4),
+    ("withdraw_message", 5),
     ("cancel_message", 4),
     ("read_inbox", 3),
     ("claim_step", 1),
@@ -324,9 +324,9 @@ const COSTS: [(&str, u64); 47] = [
     ("last_sequences", 1),
     ("conversation", 1),
     ("list_conversations", 1),
-    ("last_updates", 1),
+    ("list_versions", 1),
     ("change_conversation", 1),
-    ("delete_conversation", 20),
+    ("delete_conversation", 21),
     ("offer_trace", 1),
     ("begin_trace", 1),
     ("trace_of", 1),

@@ -127,9 +127,9 @@ fn party(word: &str) -> Result<WaitingFor, Problem> {
 /// Parses a cursor made by [`list_cursor`]. The conversation's id is computed from the name in the cursor.
 fn cursor(caller: &Caller, token: &str) -> Result<ListCursor, Problem> {
     let detail = "`before` must be the `next_before` of the previous page.";
-    let (updated_at, name) = parse_page_cursor(token, detail)?;
+    let (active_at, name) = parse_page_cursor(token, detail)?;
     let id = caller.access.id_of(&name);
-    Ok(ListCursor { updated_at, id })
+    Ok(ListCursor { active_at, id })
 }
 
 problems!(StreamRefusals: TooManyStreamsOfOwner, TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);

@@ -1,16 +1,18 @@
 //! One tail per list for any number of readers. A list is the view of one caller: an owner's conversations, or a
 //! tenant's conversations.
 //!
-//! A tail reads its list again after a change by the gateway itself, after a change found by the query for all lists,
-//! and after a maximum time. The tail ends with its last reader.
+//! A tail reads its list again after a change by the gateway itself, and after the query for the versions of all lists
+//! has found another version. The store changes the version with every change that a list shows, so an idle list costs
+//! only its row in this query. The tail ends with its last reader.
 
 use std::{
     collections::HashMap,
+    slice,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use everturn_store::{Access, Conversations, ListQuery, StoreError};
+use everturn_store::{Access, Conversations, ListQuery, ListVersion, StoreError};
 use tokio::{
     sync::{Notify, watch},
     time::sleep,
@@ -23,10 +25,6 @@ const LISTED: u32 = 100;
 
 /// The shortest time between two reads of a list. The next read includes the changes in between.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// The maximum time between two reads of a list, in query intervals. The extra read finds changes that leave the newest
-/// update time unchanged: a removal, a new title, or a save by a worker with a late clock.
-const READ_AFTER: u32 = 10;
 
 /// The most lists of one query: some 100 KB of names.
 const MAX_LISTS: usize = 1000;
@@ -68,7 +66,7 @@ pub struct ListReader {
 }
 
 impl ListHub {
-    /// Makes a hub without tails. Once per `interval`, the hub asks the store for changes of its lists.
+    /// Makes a hub without tails. Once per `interval`, the hub asks the store for the versions of its lists.
     pub fn new(conversations: Arc<dyn Conversations>, interval: Duration) -> Self {
         let shared = SharedLists {
             conversations,
@@ -147,8 +145,8 @@ impl ListReader {
 }
 
 impl SharedLists {
-    /// Asks the store for the newest update time of every list, and makes the tails of changed lists read again. The
-    /// loop ends when no list has a reader.
+    /// Asks the store for the version of every list, and makes the tails of changed lists read again. The loop ends when
+    /// no list has a reader.
     async fn look_for_changes(self: Arc<Self>) {
         loop {
             sleep(self.interval).await;
@@ -157,10 +155,11 @@ impl SharedLists {
             };
             for chunk in tails.chunks(MAX_LISTS) {
                 let callers: Vec<_> = chunk.iter().map(|tail| tail.access.clone()).collect();
-                match self.conversations.last_updates(&callers).await {
-                    Ok(times) => {
-                        let looked_at = chunk.iter().zip(times);
-                        let changed = looked_at.filter(|(tail, at)| tail.has_other_than(*at));
+                match self.conversations.list_versions(&callers).await {
+                    Ok(versions) => {
+                        let looked_at = chunk.iter().zip(versions);
+                        let changed =
+                            looked_at.filter(|(tail, version)| tail.has_other_than(*version));
                         changed.for_each(|(tail, _)| tail.wake.notify_one());
                     }
                     Err(error) => {
@@ -184,10 +183,12 @@ impl SharedLists {
 }
 
 impl ListTail {
-    /// Returns true when the last snapshot has a newest update time other than `at`.
-    fn has_other_than(&self, at: Option<chrono::DateTime<chrono::Utc>>) -> bool {
+    /// Returns true when the last snapshot has another version.
+    fn has_other_than(&self, version: ListVersion) -> bool {
         let newest = self.newest.borrow();
-        newest.as_ref().is_some_and(|list| list.newest() != at)
+        newest
+            .as_ref()
+            .is_some_and(|list| list.version() != version)
     }
 }
 
@@ -200,19 +201,16 @@ struct TailTask {
 impl TailTask {
     async fn run(self) {
         while !self.is_unread() {
-            let interval = self.shared.interval;
-            let next = match self.read().await {
-                Ok(()) => interval.saturating_mul(READ_AFTER),
-                Err(error) => {
-                    tracing::debug!(%error, "a list could not be read; the gateway tries again");
-                    interval
-                }
-            };
+            let read = self.read().await;
+            let has_failed = read.is_err();
+            if let Err(error) = read {
+                tracing::debug!(%error, "a list could not be read; the gateway tries again");
+            }
             sleep(PAUSE).await;
             tokio::select! {
                 () = self.tail.wake.notified() => {}
                 () = self.tail.newest.closed() => {}
-                () = sleep(next) => {}
+                () = sleep(self.shared.interval), if has_failed => {}
             }
         }
     }
@@ -222,10 +220,13 @@ impl TailTask {
             limit: LISTED,
             ..ListQuery::default()
         };
-        let store = &self.shared.conversations;
-        let page = store.list_conversations(&self.tail.access, &query).await?;
+        let (store, access) = (&self.shared.conversations, &self.tail.access);
+        // The version comes first. A change between the two reads is in the list, and gives the list another version.
+        let versions = store.list_versions(slice::from_ref(access)).await?;
+        let version = versions.first().copied().unwrap_or_default();
+        let page = store.list_conversations(access, &query).await?;
         let earlier = self.tail.newest.borrow().clone();
-        let list = ListSnapshot::new(page, earlier.as_deref());
+        let list = ListSnapshot::new(page, version, earlier.as_deref());
         self.tail.newest.send_replace(Some(Arc::new(list)));
         Ok(())
     }

@@ -31,8 +31,8 @@ export function seed(folder: string, conversationId: string, events: readonly Se
     return statements.join("\n");
   });
   const updated = literal(new Date(Date.now() - daysAgo * 86_400_000).toISOString());
-  const set = `last_sequence = ${events.length}, updated_at = ${updated}`;
-  const last = `UPDATE conversations SET ${set} WHERE id = ${literal(conversationId)};`;
+  const set = `last_sequence = ${events.length}, updated_at = ${updated}, active_at = ${updated}`;
+  const last = `UPDATE conversations SET ${set} WHERE id = ${literal(conversationId)}; UPDATE list_changes SET version = version + 1;`;
   const input = [".bail on", ".timeout 10000", "BEGIN IMMEDIATE;", ...rows, last, "COMMIT;"].join("\n");
   const done = spawnSync("sqlite3", [`${folder}/data/everturn.db`], { input, encoding: "utf8" });
   assert.equal(done.status, 0, `${done.error ?? ""}${done.stderr}`);

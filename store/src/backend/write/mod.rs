@@ -87,6 +87,7 @@ pub(crate) fn advance_conversation(
         last_sequence: i64::from(batch.last_sequence),
         new_messages: i64::from(batch.new_messages),
         now,
+        changes_lists: batch.changes_lists(),
         title: batch.title.as_deref().unwrap_or_default(),
         spent_input: i64::from(usage.input_tokens),
         spent_output: i64::from(usage.output_tokens),

@@ -24,7 +24,7 @@ use sqlx::PgConnection;
 use super::{
     PostgresStore,
     backend::{
-        begin::FirstBatch, definitions, key_of_caller, messages::queue_message, runs,
+        begin::FirstBatch, definitions, key_of_caller, list_changes, messages::queue_message, runs,
         statement::Statement as _, write,
     },
     parts::Parts,
@@ -89,6 +89,7 @@ impl PostgresStore {
             last_sequence: i64::from(batch.last_sequence),
             new_messages: i64::from(batch.new_messages),
             now,
+            changes_lists: batch.changes_lists(),
             title: batch.title.as_deref().unwrap_or_default(),
             spent_input: i64::from(usage.input_tokens),
             spent_output: i64::from(usage.output_tokens),
@@ -107,6 +108,7 @@ impl PostgresStore {
         write::batch(&mut parts, request, &batch, now);
         write::advance_agent_execution(&mut parts, step, &batch, steps, now);
         write::results(&mut parts, step, &batch, now);
+        list_changes::note_batch(&mut parts, &step.conversation_id, &batch, now);
         if batch.events.is_empty() || !parts.is_one_statement() {
             return Ok(None);
         }
@@ -231,6 +233,7 @@ async fn begin(
         read_epoch: i64::from(run_epoch),
     });
     first.add_to(&mut parts, &turn, &hash, now);
+    list_changes::note_batch(&mut parts, &turn.conversation_id, batch, now);
     parts.execute(connection).await?;
     let agent = PinnedAgent {
         definition: turn.agent,

@@ -5,8 +5,7 @@ mod tests;
 
 use std::{collections::HashMap, sync::Arc};
 
-use chrono::{DateTime, Utc};
-use everturn_store::{ListCursor, ListPage, ListedConversation};
+use everturn_store::{ListCursor, ListPage, ListVersion, ListedConversation};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
@@ -17,7 +16,9 @@ use crate::{
 /// The newest conversations of a list at one moment.
 #[derive(Debug)]
 pub(super) struct ListSnapshot {
-    /// The conversations, with the last updated conversation first.
+    /// The version of the list before the read of the rows.
+    version: ListVersion,
+    /// The conversations, with the last active conversation first.
     rows: Vec<Arc<Row>>,
     /// The cursor of older conversations; `None` without older conversations.
     next_before: Option<String>,
@@ -32,8 +33,8 @@ struct Row {
 }
 
 impl ListSnapshot {
-    /// Makes a snapshot of a page. The snapshot shares unchanged rows with `earlier`.
-    pub(super) fn new(page: ListPage, earlier: Option<&Self>) -> Self {
+    /// Makes a snapshot of a page that was read after `version`. The snapshot shares unchanged rows with `earlier`.
+    pub(super) fn new(page: ListPage, version: ListVersion, earlier: Option<&Self>) -> Self {
         let known = earlier.map(Self::by_id).unwrap_or_default();
         let row = |listed: ListedConversation| {
             let known = known.get(listed.conversation.id.as_str());
@@ -44,14 +45,15 @@ impl ListSnapshot {
         };
         let next = page.next.as_ref();
         Self {
+            version,
             next_before: next.map(list_cursor),
             rows: page.conversations.into_iter().filter_map(row).collect(),
         }
     }
 
-    /// Returns the update time of the first conversation; `None` for an empty list.
-    pub(super) fn newest(&self) -> Option<DateTime<Utc>> {
-        self.rows.first().map(|row| row.cursor.updated_at)
+    /// Returns the version of the list before the read of the rows.
+    pub(super) fn version(&self) -> ListVersion {
+        self.version
     }
 
     /// Returns the frames for a reader with the snapshot `shown`: the whole list, or the changes after `shown`. The

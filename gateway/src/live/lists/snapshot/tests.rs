@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use chrono::{DateTime, Utc};
 use everturn_proto::LogId;
 use everturn_store::{Activity, Conversation};
 
 use super::*;
 
-/// A conversation that was updated at this second.
+/// A conversation that was active last at this second.
 fn row(id: &str, second: i64) -> ListedConversation {
     let at = DateTime::<Utc>::from_timestamp(second, 0).unwrap();
     let conversation = Conversation {
@@ -21,7 +22,7 @@ fn row(id: &str, second: i64) -> ListedConversation {
         message_count: 0,
         last_sequence: 0,
         created_at: at,
-        updated_at: at,
+        active_at: at,
     };
     let activity = Activity::default();
     ListedConversation {
@@ -39,7 +40,7 @@ fn list(rows: &[(&str, i64)], has_more: bool, earlier: Option<&ListSnapshot>) ->
         conversations,
         next,
     };
-    ListSnapshot::new(page, earlier)
+    ListSnapshot::new(page, ListVersion::default(), earlier)
 }
 
 /// The frames in short: the name of each, and the ids in it.
@@ -86,7 +87,8 @@ fn a_change_that_moves_nothing_is_told() {
         conversations: asks.into(),
         next: None,
     };
-    let frames = ListSnapshot::new(page, Some(&first)).frames_since(Some(&first));
+    let frames =
+        ListSnapshot::new(page, ListVersion::default(), Some(&first)).frames_since(Some(&first));
     assert_eq!(short(&frames), ["conversation_changed a"]);
     assert!(frames.contains(r#""state":"waiting_for_approval","waiting_approvals":1"#));
 }

@@ -13,4 +13,4 @@ SET title = COALESCE(CAST(:title AS TEXT), title), model = COALESCE(CAST(:model 
 WHERE id = :conversation_id AND tenant_id = :tenant_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
 RETURNING
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at

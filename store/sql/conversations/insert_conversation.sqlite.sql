@@ -10,9 +10,11 @@
 -- :metadata json
 -- :now timestamp
 -- :log_id text
-INSERT INTO conversations (id, tenant_id, owner_id, agent, title, model, metadata, created_at, updated_at, log_id)
-VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :model, :metadata, :now, :now, :log_id)
+INSERT INTO conversations (
+    id, tenant_id, owner_id, agent, title, model, metadata, created_at, updated_at, active_at, log_id
+)
+VALUES (:conversation_id, :tenant_id, :owner, :agent, :title, :model, :metadata, :now, :now, :now, :log_id)
 ON CONFLICT DO NOTHING
 RETURNING
     id, log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title,
-    NULLIF(model, '') AS model, message_count, last_sequence, created_at, updated_at
+    NULLIF(model, '') AS model, message_count, last_sequence, created_at, active_at
