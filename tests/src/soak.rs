@@ -47,7 +47,7 @@ pub struct Mark {
     pub worker_bytes: usize,
     /// Memory of the gateway, in bytes.
     pub gateway_bytes: usize,
-    /// Rows in all tables of the store but `usage_days` and `tool_usage_days`.
+    /// Rows in all tables of the store but `usage_days`, `tool_usage_days` and `list_changes`.
     pub rows: i64,
     /// Keys in Redis.
     pub keys: u64,
@@ -109,10 +109,11 @@ impl Soak {
     async fn mark(&self) -> Mark {
         let bytes = |process: &Process| process.ids().into_iter().map(resident_bytes).sum();
         let rows = self.stack.rows().await;
-        // The rows of a tenant's day are a few, however many turns there are.
+        // The rows of a tenant's day and of a tenant's list are a few, however many turns there are.
+        let of_tenants = ["usage_days", "tool_usage_days", "list_changes"];
         let of_turns = rows
             .iter()
-            .filter(|(table, _)| table != "usage_days" && table != "tool_usage_days");
+            .filter(|(table, _)| !of_tenants.contains(&table.as_str()));
         let keys = self.stack.redis().command("DBSIZE").await.unwrap();
         Mark {
             turns: self.turns,

@@ -15,6 +15,7 @@ use super::{
     Backend,
     delegation::{agents, begun, delegates},
     fixture::{Turn, TurnStore, agent, json, new_message, state, tenant, tool_end},
+    list_changes::{Lists, create_anns},
 };
 
 /// The rows of one transaction. A conversation of [`large`] has some more than three times as many.
@@ -142,6 +143,20 @@ pub async fn a_large_old_conversation_is_removed(backend: &impl Backend) {
     assert_eq!(store.remove_definitions(10).await.unwrap(), 2);
     assert_eq!(backend.row_count().await, rows);
     Turn::begun(store, "c", "next").await;
+}
+
+/// Lists change when the conversation is hidden. The last of its rows goes in silence, because no list has the conversation.
+pub async fn a_large_conversation_leaves_its_lists_at_once(backend: &impl Backend) {
+    let store = backend.open().await;
+    create_anns(&store, "c").await;
+    large(store.clone(), "c").await;
+    let mut lists = Lists::of(backend.open().await).await;
+    let deleted = store.delete_conversation(&tenant(), "c", None).await;
+    assert!(deleted.unwrap());
+    lists.have_anns_change("a hidden conversation").await;
+    assert!(lists.have_forgotten_ann());
+    assert!(remove_rest(backend).await > 3);
+    lists.are_quiet("the removal of the rows").await;
 }
 
 pub async fn definitions_without_a_turn_are_removed(backend: &impl Backend) {

@@ -32,6 +32,7 @@ pub mod json;
 pub mod keys;
 pub mod large;
 pub mod leases;
+pub mod list_changes;
 pub mod lists;
 pub mod log;
 pub mod lost;
@@ -342,12 +343,18 @@ macro_rules! conformance_suite {
             lists::a_search_is_bounded_and_goes_on,
             lists::a_conversation_adds_up_its_calls,
             lists::conversations_that_wait_are_found,
+            list_changes::a_list_changes_with_its_conversations,
+            list_changes::a_list_changes_with_messages_and_turns,
+            list_changes::the_middle_of_a_turn_changes_no_list,
+            list_changes::a_list_changes_with_waiting_calls,
+            list_changes::a_list_changes_with_removals,
             deletion::a_conversation_is_deleted_whole,
             deletion::who_still_works_on_it_finds_nothing,
             deletion::no_turn_creates_it_again,
             deletion::a_deletion_amid_its_turn,
             large::a_large_conversation_is_gone_at_once,
             large::a_large_old_conversation_is_removed,
+            large::a_large_conversation_leaves_its_lists_at_once,
             large::definitions_without_a_turn_are_removed,
             json::tool_input_and_result_are_kept,
             json::every_character_survives,

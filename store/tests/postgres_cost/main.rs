@@ -10,6 +10,7 @@ mod filled;
 #[path = "../conformance/fixture.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod fixture;
+mod heap_only;
 mod plans;
 mod round_trips;
 mod step_results;
