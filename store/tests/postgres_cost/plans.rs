@@ -60,6 +60,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         crate::waiting::of_waiting(),
         of_messages(),
         of_conversations(),
+        of_lists(),
     ];
     let queries: Vec<Query> = subjects.into_iter().flatten().collect();
     // A table that has just grown has no statistics, or old ones, so both cases are checked.
@@ -455,6 +456,18 @@ fn of_conversations() -> Vec<Query> {
             "'c5000', 't', 'o', 'llm_complete'",
             LISTED + 1 + 3,
         ),
+        query(
+            "list of one owner's conversations",
+            hot::postgres("conversations/own_conversations_before"),
+            own_page,
+            &format!("'t', 'o', 20, {before}"),
+            LISTED * 20,
+        ),
+    ]
+}
+
+fn of_lists() -> Vec<Query> {
+    vec![
         // A tenant's list has 16 rows, and an owner's list a single row.
         query(
             "versions of lists",
@@ -470,13 +483,6 @@ fn of_conversations() -> Vec<Query> {
             "text, bigint, bigint",
             "'c5000', 3, 1",
             2,
-        ),
-        query(
-            "list of one owner's conversations",
-            hot::postgres("conversations/own_conversations_before"),
-            own_page,
-            &format!("'t', 'o', 20, {before}"),
-            LISTED * 20,
         ),
     ]
 }
