@@ -1503,7 +1503,8 @@ class Conversation(TypedDict):
     title: str
     updated_at: str
     """
-    The time of the last event.
+    The time of the last change in lists: the conversation was created, a turn began or ended, a message joined a turn,
+    or a call began or ended to wait for a person or the client. Lists are in this order.
     """
 
 

@@ -1404,7 +1404,8 @@ export interface components {
             title: string;
             /**
              * Format: date-time
-             * @description The time of the last event.
+             * @description The time of the last change in lists: the conversation was created, a turn began or ended, a message joined a turn,
+             *     or a call began or ended to wait for a person or the client. Lists are in this order.
              */
             updated_at: string;
         };

@@ -593,4 +593,4 @@ END;
 -- One row: the version of the oldest Everturn that works with these tables. A migration that takes away columns or tables of
 -- earlier versions raises oldest_version.
 CREATE TABLE schema_range (id INTEGER PRIMARY KEY, oldest_version INTEGER NOT NULL);
-INSERT INTO schema_range (id, oldest_version) VALUES (1, 305);
+INSERT INTO schema_range (id, oldest_version) VALUES (1, 306);

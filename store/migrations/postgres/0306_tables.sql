@@ -606,4 +606,4 @@ CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events
 -- One row: the version of the oldest Everturn that works with these tables. A migration that takes away columns or tables of
 -- earlier versions raises oldest_version.
 CREATE TABLE schema_range (id BIGINT PRIMARY KEY, oldest_version BIGINT NOT NULL);
-INSERT INTO schema_range (id, oldest_version) VALUES (1, 305);
+INSERT INTO schema_range (id, oldest_version) VALUES (1, 306);
