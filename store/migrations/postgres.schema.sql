@@ -195,8 +195,7 @@ CREATE TABLE public.conversations (
     spent_cut_calls bigint DEFAULT 0 NOT NULL,
     spent_cut_tokens bigint DEFAULT 0 NOT NULL,
     spent_cut_nano bigint DEFAULT 0 NOT NULL
-)
-WITH (fillfactor='80');
+);
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",

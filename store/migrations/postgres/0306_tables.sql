@@ -130,7 +130,6 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- model_chain: JSON of the fallback of the step that was called last: the step, the rank of the model that is called next, the
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
 -- error_code, error_message: the code and the beginning of the message of the event `error`.
--- fillfactor: room for heap-only updates, as in conversations. Each step of a turn updates the row.
 CREATE TABLE agent_executions (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     conversation_id TEXT COLLATE "C" NOT NULL,
@@ -163,7 +162,7 @@ CREATE TABLE agent_executions (
     cut_tokens BIGINT NOT NULL DEFAULT 0,
     cut_nano BIGINT NOT NULL DEFAULT 0,
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
-) WITH (fillfactor = 80);
+);
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX agent_executions_running_of_tenant ON agent_executions (tenant_id, conversation_id)
