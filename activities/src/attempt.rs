@@ -14,16 +14,11 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{
     cancels::{Cancels, Watched},
     failure::{self as fail, Tries},
+    pulse::{Pulse, Sign},
     stopping::Stopping,
     store_call::counted,
 };
 
-/// The time between two heartbeats, and before the first heartbeat: most calls end sooner, and each heartbeat is a
-/// write of the engine. Gateways notice a dead worker sooner, by its lease.
-const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
-/// The least number of heartbeats within an activity's heartbeat time-out, because a worker may stall for a while. A
-/// workflow of the release before gives its activities 5 s.
-const HEARTBEATS_A_TIMEOUT: u32 = 3;
 /// The margin between an attempt's own end and the engine's deadline, in which the end is recorded: at most this
 /// constant, at most a tenth of the attempt's time. The margin matters for older workflows, whose engine time-out
 /// equals the activity's limit.
@@ -57,6 +52,7 @@ pub(crate) enum Ended<T> {
 pub(crate) struct Attempt<'a> {
     pub(crate) ctx: &'a ActivityContext,
     stopping: &'a Stopping,
+    cancels: &'a Cancels,
     /// The watch for announced cancels; `None` for a local activity, which the engine does not know.
     watched: Option<Watched>,
     begun: Instant,
@@ -81,6 +77,7 @@ impl<'a> Attempt<'a> {
         Self {
             ctx,
             stopping: &ends.stopping,
+            cancels: &ends.cancels,
             watched: (!info.is_local).then(watch),
             begun: Instant::now(),
             limit: limit.map(|(end, start)| end.duration_since(start).unwrap_or_default()),
@@ -102,7 +99,7 @@ impl<'a> Attempt<'a> {
             () = self.announced(progress) => Ended::Stopped,
             () = self.stopping.is_over() => Ended::Stopped,
             () = tokio::time::sleep(limit.min(self.time_left())) => Ended::OutOfTime,
-            () = heartbeat(self.ctx, progress) => Ended::Stopped,
+            () = self.heartbeats(progress) => Ended::Stopped,
         }
     }
 
@@ -138,9 +135,28 @@ impl<'a> Attempt<'a> {
             answer = until_available(call) => answer,
             () = self.stopping.is_over() => return Err(fail::store_away()),
             () = tokio::time::sleep(self.time_left()) => return Err(fail::store_away()),
-            () = heartbeat(self.ctx, &nothing) => return Err(fail::store_away()),
+            () = self.heartbeats(&nothing) => return Err(fail::store_away()),
         };
         answer.map_err(|error| fail::from_store(&error, Tries::Over))
+    }
+
+    /// Sends heartbeats for ever.
+    async fn heartbeats(&self, progress: &Progress) {
+        let sign = || Sign {
+            hearing: self.cancels.hearing(),
+            progress: progress.latest(),
+        };
+        let mut pulse = Pulse::begin(self.ctx.info().heartbeat_timeout, sign());
+        loop {
+            tokio::time::sleep(pulse.tick()).await;
+            let Some(sign) = pulse.due(sign()) else {
+                continue;
+            };
+            failpoint::reach("attempt.heartbeat").await;
+            if let Err(error) = self.ctx.record_heartbeat(sign.progress.clone()).await {
+                tracing::warn!(%error, "a heartbeat could not be encoded");
+            }
+        }
     }
 
     /// True after the worker's shutdown has begun.
@@ -186,41 +202,5 @@ where
             }
             answer => return answer,
         }
-    }
-}
-
-/// Returns the time between two heartbeats of an activity with this heartbeat time-out.
-fn heartbeat_interval(timeout: Option<Duration>) -> Duration {
-    // A zero of the engine means no time-out.
-    timeout
-        .filter(|timeout| !timeout.is_zero())
-        .map_or(HEARTBEAT_INTERVAL, |timeout| {
-            HEARTBEAT_INTERVAL.min(timeout / HEARTBEATS_A_TIMEOUT)
-        })
-}
-
-async fn heartbeat(ctx: &ActivityContext, progress: &Progress) {
-    let interval = heartbeat_interval(ctx.info().heartbeat_timeout);
-    loop {
-        tokio::time::sleep(interval).await;
-        failpoint::reach("attempt.heartbeat").await;
-        if let Err(error) = ctx.record_heartbeat(progress.latest()).await {
-            tracing::warn!(%error, "a heartbeat could not be encoded");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn heartbeats_are_rare_and_in_time() {
-        let of = |seconds| heartbeat_interval(Some(Duration::from_secs(seconds)));
-        assert_eq!(of(30), Duration::from_secs(10));
-        assert_eq!(of(300), HEARTBEAT_INTERVAL);
-        assert!(of(5) < Duration::from_secs(2), "{:?}", of(5));
-        assert_eq!(of(0), HEARTBEAT_INTERVAL);
-        assert_eq!(heartbeat_interval(None), HEARTBEAT_INTERVAL);
     }
 }

@@ -3,7 +3,8 @@
 //! An attempt learns of a cancel from the engine, with the answer to a heartbeat, and therefore up to one heartbeat
 //! interval late. For this reason the workflow announces the cancel of its agent execution on the stream, and the
 //! attempt then asks the engine at once. The engine alone decides: an unconfirmed announcement stops nothing, and after
-//! a lost announcement the next heartbeat brings the cancel.
+//! a lost announcement the next heartbeat brings the cancel. Attempts send heartbeats more often while announcements may
+//! be lost ([`Hearing`]).
 
 use std::{
     collections::HashMap,
@@ -14,13 +15,13 @@ use std::{
 };
 
 use everturn_proto::turn::AnnounceCancelRequest;
-use everturn_stream::CancelNews;
+use everturn_stream::{CancelNews, FollowedCancels, Hearing};
 use everturn_tools::Progress;
 use temporalio_client::{ActivityIdentifier, RpcOptions, errors::AsyncActivityError};
 use temporalio_common::protos::TaskToken;
 use temporalio_sdk::activities::ActivityContext;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::watch,
     time::{sleep, timeout},
 };
 
@@ -38,17 +39,39 @@ const ASKING: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Default)]
 pub struct Cancels {
     watched: Arc<Mutex<HashMap<String, watch::Sender<()>>>>,
+    /// Whether announcements arrive. Before [`Self::follow`], none arrives.
+    hearing: Arc<watch::Sender<Hearing>>,
 }
 
 impl Cancels {
     /// Notifies the attempts of each announced agent execution. Never returns.
-    pub async fn follow(&self, mut announced: mpsc::Receiver<String>) -> Infallible {
-        while let Some(agent_execution_id) = announced.recv().await {
-            if let Some(watched) = self.lock().get(&agent_execution_id) {
-                watched.send_replace(());
+    pub async fn follow(&self, followed: FollowedCancels) -> Infallible {
+        let FollowedCancels {
+            mut announced,
+            mut hearing,
+        } = followed;
+        let heard = async {
+            loop {
+                self.hearing.send_replace(*hearing.borrow_and_update());
+                if hearing.changed().await.is_err() {
+                    return;
+                }
             }
-        }
+        };
+        let told = async {
+            while let Some(agent_execution_id) = announced.recv().await {
+                if let Some(watched) = self.lock().get(&agent_execution_id) {
+                    watched.send_replace(());
+                }
+            }
+        };
+        tokio::join!(heard, told);
         pending().await
+    }
+
+    /// Returns whether announcements arrive now.
+    pub(crate) fn hearing(&self) -> Hearing {
+        *self.hearing.borrow()
     }
 
     /// Watches for a cancel of this agent execution from now on.
@@ -151,15 +174,18 @@ pub(crate) fn announce(news: Arc<dyn CancelNews>, request: AnnounceCancelRequest
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
+    use tokio::sync::mpsc;
 
     use super::*;
 
     async fn announce(cancels: &Cancels, agent_execution_id: &str) {
-        let (sender, receiver) = mpsc::channel(1);
+        let (sender, announced) = mpsc::channel(1);
         sender.send(agent_execution_id.to_owned()).await.unwrap();
         drop(sender);
+        let (_, hearing) = watch::channel(Hearing::default());
         // It has told everybody when it waits for ever.
-        assert!(cancels.follow(receiver).now_or_never().is_none());
+        let followed = cancels.follow(FollowedCancels { announced, hearing });
+        assert!(followed.now_or_never().is_none());
     }
 
     fn is_told(watched: &Watched) -> bool {
@@ -174,6 +200,26 @@ mod tests {
         assert!(is_told(&one) && is_told(&two) && !is_told(&other));
         let later = cancels.watch("run_1");
         assert!(!is_told(&later), "it begins after the announcement");
+    }
+
+    #[tokio::test]
+    async fn attempts_see_whether_announcements_arrive() {
+        let cancels = Cancels::default();
+        assert!(!cancels.hearing().arrives, "nobody follows");
+        let (_sender, announced) = mpsc::channel(1);
+        let (heard, hearing) = watch::channel(Hearing::default());
+        let followed = cancels.follow(FollowedCancels { announced, hearing });
+        let mut followed = std::pin::pin!(followed);
+        let now = Hearing {
+            arrives: true,
+            losses: 2,
+        };
+        heard.send_replace(now);
+        assert!(followed.as_mut().now_or_never().is_none());
+        assert_eq!(cancels.hearing(), now);
+        heard.send_modify(|hearing| hearing.arrives = false);
+        assert!(followed.now_or_never().is_none());
+        assert!(!cancels.hearing().arrives);
     }
 
     #[tokio::test]

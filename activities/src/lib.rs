@@ -22,6 +22,7 @@ mod files;
 mod hooks;
 mod known_agents;
 mod load;
+mod pulse;
 mod readers;
 mod remote;
 mod run_tool;

@@ -1,6 +1,16 @@
 //! Sizes shared by the gateway, the workflows, the activities and the store. A limit of a single part is in the
 //! configuration of that part.
 
+use std::time::Duration;
+
+/// The time between two heartbeats of a long call, while leases tell of dead workers and the stream tells of cancels.
+/// A heartbeat costs the engine up to 3 ms, so 10,000 calls with a heartbeat every minute cost half a core.
+pub const RARE_HEARTBEAT: Duration = Duration::from_mins(1);
+
+/// After a silence of this length, the engine counts the worker of a call as dead. A worker may stall for half a minute
+/// beside [`RARE_HEARTBEAT`].
+pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(90);
+
 /// The largest message, in bytes of UTF-8, unless the configuration lowers the limit. Every payload of a turn must fit
 /// the engine's 2 MB payload limit, also for a message typed into the CLI, with room for JSON escapes.
 pub const MAX_MESSAGE_BYTES: usize = 256 * 1024;

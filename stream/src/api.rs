@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use everturn_proto::{LogId, SealedStep};
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use crate::part::Part;
 
@@ -143,13 +143,32 @@ pub trait CancelNews: Send + Sync {
     /// Announces the cancel of an agent execution to every follower.
     async fn announce_cancel(&self, agent_execution_id: &str) -> Result<(), StreamError>;
 
-    /// Returns the agent executions of any conversation whose cancel is announced from now on. A process calls this
+    /// Follows the cancels that are announced from now on, for any conversation. A process calls this
     /// function once, within a tokio runtime. Announcements are lost while the back end is away, and arrive again
-    /// when it is back. A receiver with [`UNREAD_CANCELS`] unread announcements loses later ones.
-    fn follow_cancels(&self) -> mpsc::Receiver<String>;
+    /// when it is back.
+    fn follow_cancels(&self) -> FollowedCancels;
 }
 
-/// The most unread announcements of a receiver: more than a worker has activities.
+/// The announced cancels, for one process.
+#[derive(Debug)]
+pub struct FollowedCancels {
+    /// The agent executions with an announced cancel. A receiver with [`UNREAD_CANCELS`] unread announcements loses
+    /// later announcements.
+    pub announced: mpsc::Receiver<String>,
+    /// Whether announcements arrive now.
+    pub hearing: watch::Receiver<Hearing>,
+}
+
+/// Whether announced cancels arrive at a process. A process with lost announcements asks the engine more often.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hearing {
+    /// True while the announcements of every process of the installation arrive. Never true without a shared back end.
+    pub arrives: bool,
+    /// The number of times at which announcements may have been lost, since the process began to follow.
+    pub losses: u64,
+}
+
+/// The most unread announcements of a receiver: five times as many as a worker has activities by default.
 pub const UNREAD_CANCELS: usize = 1024;
 
 /// A followed conversation.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use everturn_proto::{
     activities::AgentActivities,
+    limits::HEARTBEAT_TIMEOUT,
     turn::{
         AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
         LoadedTurn, PlannedCall, ReadInboxRequest, RecordRemoteToolRequest, RunToolRequest,
@@ -24,9 +25,6 @@ use temporalio_workflow::{
 
 use crate::{AgentExecution, refused::readable};
 
-/// After a silence of this length the engine counts a worker as dead. A gateway usually notices the end of the worker's
-/// lease sooner; the time-out helps when no gateway does. Workers send a heartbeat every ten seconds.
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The limit of a workflow task. After the limit the engine gives the task to another worker, which repeats its saves
 /// (invariant 3, idempotent saves). A turn waits this long when its worker dies within a task. A slow save does not end
 /// a task, because the worker sends a sign of life after four fifths of the limit.

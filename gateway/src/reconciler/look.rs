@@ -1,6 +1,9 @@
 //! One look at stalled conversations: the running workflows, and the actions for conversations that need an action.
 
-use std::collections::{HashSet, VecDeque};
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{ids, words::FailureCode};
@@ -38,6 +41,10 @@ const MAX_IDLE: usize = 1_000;
 /// counts every workflow.
 const MAX_LOGGED: u32 = 10;
 
+/// The time for the calls of lost turns to store their texts, before the turns end with an error. A call asks the engine
+/// within milliseconds, and stores its text in one statement.
+const CALLS_END_WITHIN: Duration = Duration::from_secs(1);
+
 /// One look.
 pub(super) struct Look<'a> {
     reconciler: &'a Parts,
@@ -49,6 +56,8 @@ pub(super) struct Look<'a> {
     is_blind: bool,
     /// Quiet conversations with a workflow that has to act and does not act.
     idle: Vec<String>,
+    /// Lost turns to end with an error, whose calls have been told to stop.
+    lost: Vec<(Unfinished, String)>,
     /// Stuck workflows in the log.
     logged: u32,
 }
@@ -63,6 +72,7 @@ impl<'a> Look<'a> {
             failures: 0,
             is_blind: false,
             idle: Vec::new(),
+            lost: Vec::new(),
             logged: 0,
         }
     }
@@ -89,7 +99,8 @@ impl<'a> Look<'a> {
         self.idle.extend(idle.into_iter().take(room));
         let mut unclear = VecDeque::from(unclear);
         let checked = self.check_each(&mut unclear).await;
-        (unclear.into(), checked)
+        let ended = self.end_lost().await;
+        (unclear.into(), checked.and(ended))
     }
 
     /// Returns the conversations with a running workflow in the engine's list. While the list does not answer, the set is
@@ -154,12 +165,28 @@ impl<'a> Look<'a> {
             Decision::FailRejected(message_id) => {
                 self.fail(&unfinished, &message_id, NOT_STARTED).await
             }
-            Decision::FailLost(message_id) => self.fail(&unfinished, &message_id, LOST).await,
+            Decision::FailLost(message_id) => {
+                self.reconciler.stop_call(&unfinished).await;
+                self.lost.push((unfinished, message_id));
+                Ok(())
+            }
             Decision::Start(messages, starts) => {
                 self.start(&unfinished, messages, starts, self.pace.now)
                     .await
             }
         }
+    }
+
+    /// Ends the lost turns of a batch with an error, after their calls had time to store their texts.
+    async fn end_lost(&mut self) -> Result<(), LookError> {
+        let lost = std::mem::take(&mut self.lost);
+        if lost.iter().any(|(unfinished, _)| unfinished.turn.is_some()) {
+            tokio::time::sleep(CALLS_END_WITHIN).await;
+        }
+        for (unfinished, message_id) in lost {
+            self.fail(&unfinished, &message_id, LOST).await?;
+        }
+        Ok(())
     }
 
     /// Asks the engine for the workflows that have to act and do not act, in the rest of the look's time.
@@ -259,6 +286,7 @@ impl<'a> Look<'a> {
             ..
         } = self.reconciler;
         let conversation = &unfinished.conversation;
+        self.reconciler.stop_call(unfinished).await;
         self.calls.next_call().await;
         if turns.start(conversation, messages).await? == StartOutcome::Busy {
             return Ok(());

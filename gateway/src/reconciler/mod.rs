@@ -21,6 +21,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_store::{CheckPace, Reconciliation};
+use everturn_stream::CancelNews;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -45,10 +46,11 @@ impl Reconciler {
     pub fn new(
         store: Arc<dyn Reconciliation>,
         turns: Arc<dyn TurnStarter>,
+        cancels: Arc<dyn CancelNews>,
         config: ReconcilerConfig,
     ) -> Self {
         Self {
-            parts: Parts::new(store, turns, config),
+            parts: Parts::new(store, turns, cancels, config),
         }
     }
 

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use everturn_store::{Reconciliation, StoreError};
+use everturn_proto::ids;
+use everturn_store::{Reconciliation, StoreError, Unfinished};
+use everturn_stream::CancelNews;
 
 use super::counts::ReconcilerCounts;
 use crate::{
@@ -17,6 +19,7 @@ use crate::{
 pub(super) struct Parts {
     pub(super) store: Arc<dyn Reconciliation>,
     pub(super) turns: Arc<dyn TurnStarter>,
+    cancels: Arc<dyn CancelNews>,
     pub(super) config: ReconcilerConfig,
     pub(super) counts: Arc<ReconcilerCounts>,
     /// True while the engine's list does not answer.
@@ -36,14 +39,29 @@ impl Parts {
     pub(super) fn new(
         store: Arc<dyn Reconciliation>,
         turns: Arc<dyn TurnStarter>,
+        cancels: Arc<dyn CancelNews>,
         config: ReconcilerConfig,
     ) -> Self {
         Self {
             store,
             turns,
+            cancels,
             config,
             counts: Arc::default(),
             is_blind: AtomicBool::new(false),
+        }
+    }
+
+    /// Tells the workers that the workflow of a turn is gone. The turn's call then asks the engine, stores its text so
+    /// far, and ends. A call without the news asks with its next heartbeat.
+    pub(super) async fn stop_call(&self, unfinished: &Unfinished) {
+        let Some(turn) = &unfinished.turn else {
+            return;
+        };
+        let conversation_id = &unfinished.conversation.id;
+        let id = ids::root_agent_execution_id(conversation_id, &turn.message_id);
+        if let Err(error) = self.cancels.announce_cancel(&id).await {
+            tracing::debug!(%error, conversation_id, "the call of a lost turn stops with its next heartbeat");
         }
     }
 

@@ -22,6 +22,7 @@ use everturn_store::{
     Access, BeginTurn, Conversations, EventReader, EventWriter, MessageQueue, NewConversation,
     NewMessage, OnUnknownAgent, PageLimit, Reconciliation, Turns, sqlite::SqliteStore,
 };
+use everturn_stream::{CancelNews, InProcessStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::support::{RecordingTurns, until};
@@ -30,6 +31,7 @@ use crate::support::{RecordingTurns, until};
 struct World {
     store: SqliteStore,
     turns: Arc<RecordingTurns>,
+    stream: Arc<InProcessStream>,
 }
 
 impl World {
@@ -37,6 +39,7 @@ impl World {
         Self {
             store: SqliteStore::open_in_memory().await.unwrap(),
             turns: Arc::default(),
+            stream: Arc::default(),
         }
     }
 
@@ -47,7 +50,7 @@ impl World {
 
     /// Starts a reconciler with another view of the store.
     fn reconciler_on(&self, store: Arc<dyn Reconciliation>, config: ReconcilerConfig) -> Running {
-        let reconciler = Reconciler::new(store, self.turns.clone(), config);
+        let reconciler = Reconciler::new(store, self.turns.clone(), self.stream.clone(), config);
         let counts = reconciler.counts();
         let shutdown = CancellationToken::new();
         tokio::spawn(reconciler.run(shutdown.clone()));

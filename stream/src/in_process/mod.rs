@@ -13,12 +13,15 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_proto::LogId;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use self::conversation::Conversation;
 use crate::api::{
-    Announcement, CancelNews, Following, ModelWait, Piece, Published, StreamError, StreamReader,
-    StreamWriter, UNREAD_CANCELS,
+    Announcement, CancelNews, FollowedCancels, Following, Hearing, ModelWait, Piece, Published,
+    StreamError, StreamReader, StreamWriter, UNREAD_CANCELS,
 };
 
 /// Limits of a stream (invariant 10, nothing grows without a bound). `limits::MAX_TEXT_BYTES` limits the bytes of one
@@ -234,11 +237,13 @@ impl CancelNews for InProcessStream {
         Ok(())
     }
 
-    fn follow_cancels(&self) -> mpsc::Receiver<String> {
-        let (sender, receiver) = mpsc::channel(UNREAD_CANCELS);
+    fn follow_cancels(&self) -> FollowedCancels {
+        let (sender, announced) = mpsc::channel(UNREAD_CANCELS);
         let mut followers = self.cancel_followers();
         followers.retain(|follower| !follower.is_closed());
         followers.push(sender);
-        receiver
+        // Other processes may have workers of the same installation, and their announcements never arrive here.
+        let (_, hearing) = watch::channel(Hearing::default());
+        FollowedCancels { announced, hearing }
     }
 }

@@ -1,10 +1,10 @@
 //! A worker's subscriber connection for cancels. A lost connection is made again automatically. Announcements in the
-//! meantime are lost, and the engine reports those cancels.
+//! meantime are lost, and the engine reports those cancels. The connection tells its follower of every such loss.
 
 use std::time::Duration;
 
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     time::{MissedTickBehavior, interval},
 };
 
@@ -14,22 +14,52 @@ use super::{
     names::Names,
     options::RedisStreamOptions,
 };
-use crate::api::UNREAD_CANCELS;
+use crate::api::{FollowedCancels, Hearing, UNREAD_CANCELS};
 
 /// Follows announcements from now on, in a task that ends when the receiver is dropped.
 pub(super) fn follow(
     address: Address,
     names: &Names,
     options: &RedisStreamOptions,
-) -> mpsc::Receiver<String> {
-    let (cancels, receiver) = mpsc::channel(UNREAD_CANCELS);
+) -> FollowedCancels {
+    let (cancels, announced) = mpsc::channel(UNREAD_CANCELS);
+    let (heard, hearing) = watch::channel(Hearing::default());
     let link = Link::new(address, options);
     let check = options.sweep_interval.max(Duration::from_millis(1));
-    tokio::spawn(run(link, names.cancels.clone(), cancels, check));
-    receiver
+    let follower = Follower { cancels, heard };
+    tokio::spawn(run(link, names.cancels.clone(), follower, check));
+    FollowedCancels { announced, hearing }
 }
 
-async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, check: Duration) {
+/// The receiving end of the announcements.
+struct Follower {
+    cancels: mpsc::Sender<String>,
+    heard: watch::Sender<Hearing>,
+}
+
+impl Follower {
+    /// Hands an announcement over. If the receiver is full, the worker hears of the cancel from the engine.
+    fn announce(&self, agent_execution_id: String) {
+        if self.cancels.try_send(agent_execution_id).is_err() {
+            self.heard.send_modify(|hearing| hearing.losses += 1);
+        }
+    }
+
+    /// Notes that announcements arrive from now on.
+    fn begin(&self) {
+        self.heard.send_modify(|hearing| hearing.arrives = true);
+    }
+
+    /// Notes that announcements are lost from now on.
+    fn end(&self) {
+        self.heard.send_modify(|hearing| {
+            hearing.arrives = false;
+            hearing.losses += 1;
+        });
+    }
+}
+
+async fn run(mut link: Link, channel: String, follower: Follower, check: Duration) {
     let mut checks = interval(check);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A new link is idle, so connecting does not fail.
@@ -38,7 +68,7 @@ async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, che
     let mut is_told = false;
     loop {
         tokio::select! {
-            () = cancels.closed() => return,
+            () = follower.cancels.closed() => return,
             news = link.next() => match news {
                 News::Connected => {
                     is_told = false;
@@ -46,12 +76,13 @@ async fn run(mut link: Link, channel: String, cancels: mpsc::Sender<String>, che
                 }
                 News::Message(message) => {
                     if let Ok(id) = message.get_payload() {
-                        // If the receiver is full, the worker hears of the cancel from the engine.
-                        let _ = cancels.try_send(id);
+                        follower.announce(id);
                     }
                 }
+                News::Done(Request::Subscribe(_)) => follower.begin(),
                 News::Done(_) => {}
                 News::Lost(error) => {
+                    follower.end();
                     if !is_told {
                         tracing::warn!(%error, "Redis is away; cancels are heard of a little later");
                     }

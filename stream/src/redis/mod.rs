@@ -34,10 +34,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_proto::LogId;
-use tokio::{
-    sync::{Semaphore, mpsc},
-    time::timeout,
-};
+use tokio::{sync::Semaphore, time::timeout};
 
 use self::{
     address::Address,
@@ -51,8 +48,8 @@ use self::{
 };
 pub use self::{address::RedisPeer, options::RedisStreamOptions};
 use crate::api::{
-    Announcement, CancelNews, Following, ModelWait, Piece, Published, StreamError, StreamReader,
-    StreamWriter,
+    Announcement, CancelNews, FollowedCancels, Following, ModelWait, Piece, Published, StreamError,
+    StreamReader, StreamWriter,
 };
 
 /// The most snapshots taken at once. The limit bounds memory and requests when thousands of readers come back
@@ -229,7 +226,7 @@ impl CancelNews for RedisStream {
         Ok(self.inner.commands.run::<()>(&script).await?)
     }
 
-    fn follow_cancels(&self) -> mpsc::Receiver<String> {
+    fn follow_cancels(&self) -> FollowedCancels {
         let inner = &self.inner;
         cancels::follow(inner.address.clone(), &inner.names, &inner.options)
     }

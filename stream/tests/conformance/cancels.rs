@@ -12,7 +12,7 @@ use super::Backend;
 
 /// Follows, and waits until announcements arrive.
 async fn following(stream: &impl CancelNews) -> mpsc::Receiver<String> {
-    let mut cancels = stream.follow_cancels();
+    let mut cancels = stream.follow_cancels().announced;
     let arrived = async {
         loop {
             stream.announce_cancel("first").await.unwrap();

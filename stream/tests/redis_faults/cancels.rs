@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_stream::{CancelNews, RedisStream};
+use everturn_stream::{CancelNews, FollowedCancels, RedisStream};
 use everturn_test_servers::redis::Redis;
 use tokio::{sync::mpsc, time::timeout};
 
@@ -29,11 +29,22 @@ async fn arrives(stream: &RedisStream, cancels: &mut mpsc::Receiver<String>, id:
 async fn who_follows_hears_of_cancels_again_when_redis_is_back() {
     let server = Redis::start().await;
     let stream = stream_with(&server, patient());
-    let mut cancels = stream.follow_cancels();
+    let FollowedCancels {
+        announced: mut cancels,
+        mut hearing,
+    } = stream.follow_cancels();
+    hearing.wait_for(|hearing| hearing.arrives).await.unwrap();
     arrives(&stream, &mut cancels, "run_1").await;
+    let before = hearing.borrow().losses;
     server.kill().await;
+    hearing.wait_for(|hearing| !hearing.arrives).await.unwrap();
     assert!(stream.announce_cancel("run_lost").await.is_err());
     server.start_again().await;
+    hearing.wait_for(|hearing| hearing.arrives).await.unwrap();
+    assert!(
+        hearing.borrow().losses > before,
+        "the follower knows of the lost announcement"
+    );
     arrives(&stream, &mut cancels, "run_2").await;
     server.command("CLIENT KILL TYPE pubsub").await.unwrap();
     arrives(&stream, &mut cancels, "run_3").await;
@@ -43,7 +54,7 @@ async fn who_follows_hears_of_cancels_again_when_redis_is_back() {
 async fn a_connection_ends_with_the_one_who_follows() {
     let server = Redis::start().await;
     let stream = stream_with(&server, patient());
-    let mut cancels = stream.follow_cancels();
+    let mut cancels = stream.follow_cancels().announced;
     arrives(&stream, &mut cancels, "run_1").await;
     let subscribers = async || server.info("pubsub_channels").await;
     assert_eq!(subscribers().await, 1);

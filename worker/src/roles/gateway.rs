@@ -173,6 +173,7 @@ pub async fn serve(
     let reconciler = Reconciler::new(
         parts.store.reconciliation,
         turns.clone(),
+        Arc::clone(&parts.stream.cancels),
         config.reconciler.clone(),
     );
     let lost_workers = LostWorkerWatch::new(parts.store.lost_workers, turns.clone());
