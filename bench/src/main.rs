@@ -27,7 +27,7 @@ use clap::{Parser, Subcommand};
 use self::{
     cases::{
         append, cancel, delete, fairness, fanout, first_delta, hostile, long, outage, queue,
-        recovery, replay, soak, stream, turn,
+        recovery, replay, scale, soak, stream, turn,
     },
     measure::Report,
     peers::floor,
@@ -83,6 +83,8 @@ enum Command {
     Recovery(recovery::Options),
     /// Messages sent during an outage of Temporal: time until every answer, and calls to Temporal per second.
     Outage(outage::Options),
+    /// Thousands of turns in a model call at the same time: processor time, memory and queries while the models speak.
+    Scale(scale::Options),
     /// Many short turns on one worker and one gateway: memory, stored rows and Redis keys left behind.
     Soak(soak::Options),
 }
@@ -126,6 +128,7 @@ async fn measured(command: &Command) -> anyhow::Result<Report> {
         Command::Long(options) => long::run(options).await,
         Command::Recovery(options) => recovery::run(options).await,
         Command::Outage(options) => outage::run(options).await,
+        Command::Scale(options) => scale::run(options).await?,
         Command::Soak(options) => soak::run(options).await,
     })
 }

@@ -12,6 +12,7 @@ pub(crate) mod outage;
 pub(crate) mod queue;
 pub(crate) mod recovery;
 pub(crate) mod replay;
+pub(crate) mod scale;
 pub(crate) mod soak;
 pub(crate) mod stream;
 pub(crate) mod turn;

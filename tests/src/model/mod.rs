@@ -332,6 +332,13 @@ impl Model {
         self.shared.abandoned.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of replies that are being read now.
+    pub fn speaking(&self) -> usize {
+        let asked = self.shared.requests.lock().unwrap().len();
+        let spoken = self.shared.spoken.lock().unwrap().len();
+        asked.saturating_sub(spoken + self.abandoned())
+    }
+
     /// Lets the replies that are held back, and all later ones, run to their end.
     pub fn release(&self) {
         self.shared.released.send_replace(true);
