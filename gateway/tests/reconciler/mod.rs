@@ -278,6 +278,32 @@ async fn lost_turns_are_ended_when_they_are_not_to_be_resumed() {
 }
 
 #[tokio::test]
+async fn the_call_of_a_lost_turn_is_told_first() {
+    for lost_turns in [LostTurns::Resume, LostTurns::End] {
+        let world = World::new().await;
+        world.create("c").await;
+        world.queue("c", "m", OnBusy::Queue).await;
+        world.begin("c", "m").await;
+        world.no_workflow_runs();
+        let mut announced = world.stream.follow_cancels().announced;
+        let _running = world.reconciler(ReconcilerConfig {
+            lost_turns,
+            ..quick()
+        });
+        let told = announced.recv().await.unwrap();
+        assert_eq!(told, ids::root_agent_execution_id("c", "m"));
+        if lost_turns == LostTurns::End {
+            let events = world.events("c").await;
+            assert_eq!(
+                events,
+                ["user_message"],
+                "the call has time to store its text"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_message_that_was_to_be_rejected_never_runs_later() {
     let world = World::new().await;
     world.create("c").await;

@@ -1,5 +1,5 @@
 //! A worker that has lost its connection to Temporal learns from Redis that another worker makes its LLM call again. The
-//! test waits for two heartbeat time-outs of 30 s. The other tests of killed workers are in `tests/tests/e2e/both/crash.rs`.
+//! test waits for two heartbeat time-outs of 90 s. The other tests of killed workers are in `tests/tests/e2e/both/crash.rs`.
 
 use std::time::Duration;
 

@@ -133,7 +133,7 @@ async fn progress(stack: &Stack, conversation: &str) -> String {
 #[tokio::test]
 async fn progress_keeps_a_long_call_alive() {
     let files = TempDir::new().unwrap();
-    // The call takes longer than the heartbeat time-out (30 s), and each of its steps less than the idle time-out.
+    // The call takes longer than three times the time between two heartbeats, and each of its steps less than the idle time-out.
     let calls = vec![(LONG, json!({"duration": 32, "steps": 64}))];
     let stack = slow_stack(calls, files.path(), "once", "idle_timeout = \"3s\"").await;
     let _running = stack.start().await;
