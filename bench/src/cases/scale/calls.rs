@@ -68,13 +68,12 @@ impl Calls {
         self.lock().get(&message(turn)).copied().unwrap_or_default()
     }
 
-    /// Returns the number of turns with more than one call, besides the given turn.
-    pub(super) fn paid_twice(&self, besides: u32) -> usize {
-        let (calls, besides) = (self.lock(), message(besides));
-        let twice = calls
-            .iter()
-            .filter(|(message, calls)| **calls > 1 && **message != besides);
-        twice.count()
+    /// Returns the number of turns with an unexpected call. Each of the first `terminated` turns may have two calls.
+    pub(super) fn paid_twice(&self, terminated: u32) -> usize {
+        let calls = self.lock();
+        let more_than = |limit: u32| calls.values().filter(|calls| **calls > limit).count();
+        let twice = (0..terminated).filter(|turn| calls.get(&message(*turn)) == Some(&2));
+        more_than(1).saturating_sub(twice.count())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {

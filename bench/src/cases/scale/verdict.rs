@@ -17,7 +17,7 @@ const MAX_GATEWAY_CORES: f64 = 0.05;
 /// The most queries a second of a gateway without requests and readers.
 const MAX_GATEWAY_QUERIES: f64 = 20.0;
 
-/// The longest time until a terminated turn calls the model again.
+/// The longest time until every terminated turn calls the model again.
 const MAX_BACK: Duration = Duration::from_secs(30);
 
 /// The figures so far, and the missed aims.
@@ -86,13 +86,16 @@ impl Verdict {
         self.aim(!is_buried, "a living worker was taken for dead".to_owned());
     }
 
-    /// Adds the time until the terminated turn called the model again.
+    /// Adds the time until every terminated turn called the model again.
     pub(super) fn back(&mut self, took: Option<Duration>) {
         if let Some(took) = took {
             self.samples.add("terminated_back_s", took.as_secs_f64());
         }
         let is_met = took.is_some_and(|took| took <= MAX_BACK);
-        self.aim(is_met, format!("a terminated turn was back after {took:?}"));
+        self.aim(
+            is_met,
+            format!("the terminated turns were back after {took:?}"),
+        );
     }
 
     /// Adds the number of turns with an answer.
