@@ -12,15 +12,15 @@ use axum::{
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, router,
     turns::{
-        ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, ring,
-        start_input, turn_input,
+        ApprovalOutcome, HooksOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError,
+        ring, start_input, turn_input,
     },
 };
 use everturn_proto::{
     ids,
     turn::{Cancel, ResolveApproval, ToolResultStored},
 };
-use everturn_store::{BlobFiles, BlobRules, Conversation};
+use everturn_store::{BlobFiles, BlobRules, Conversation, DueHooks};
 use everturn_stream::InProcessStream;
 use serde_json::Value;
 use tower_service::Service as _;
@@ -154,6 +154,11 @@ impl TurnStarter for ModelTurns {
             }
         })
         .await
+    }
+
+    async fn start_hooks(&self, _hooks: &DueHooks) -> Result<HooksOutcome, TurnError> {
+        // The agents of the simulation have no hooks.
+        Ok(HooksOutcome::Started)
     }
 
     async fn prepare(&self) -> Result<(), TurnError> {

@@ -59,7 +59,9 @@ CREATE TABLE public.agent_executions (
     settled_generation bigint DEFAULT 0 NOT NULL,
     cut_calls bigint DEFAULT 0 NOT NULL,
     cut_tokens bigint DEFAULT 0 NOT NULL,
-    cut_nano bigint DEFAULT 0 NOT NULL
+    cut_nano bigint DEFAULT 0 NOT NULL,
+    after_turn_due timestamp with time zone,
+    after_turn_queue text COLLATE pg_catalog."C"
 )
 WITH (fillfactor='80');
 CREATE TABLE public.api_keys (
@@ -525,6 +527,7 @@ ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 ALTER TABLE ONLY public.worker_leases
     ADD CONSTRAINT worker_leases_pkey PRIMARY KEY (id);
+CREATE INDEX agent_executions_after_turn ON public.agent_executions USING btree (after_turn_due) WHERE (after_turn_due IS NOT NULL);
 CREATE INDEX agent_executions_by_definition ON public.agent_executions USING btree (agent_hash);
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);

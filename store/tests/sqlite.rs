@@ -412,6 +412,7 @@ const HOT: [&str; 27] = [
     "reconciliation/waiting_messages",
     "reconciliation/due_checks",
     "reconciliation/count_due",
+    "reconciliation/due_hooks",
     "outside/waiting_approvals",
     "conversations/own_conversations_before",
     "conversations/shown_conversation",

@@ -72,8 +72,8 @@ impl Appender {
     pub async fn end(&self) -> u32 {
         self.save(Batch::End(SaveEnd {
             status: AgentExecutionStatus::Cancelled.into(),
-            code: None,
             message: Some("It was ended by a test.".to_owned()),
+            ..SaveEnd::default()
         }))
         .await
     }

@@ -92,7 +92,8 @@ fn request(input: &AfterTurnInput, call: &PlannedCall) -> RunToolRequest {
 }
 
 /// Runs a turn. When the turn has completed and its agent has hooks after it, starts the hooks' workflow and waits for
-/// the engine's acceptance, for which no worker is needed. A failed start changes nothing of the turn.
+/// the engine's acceptance, for which no worker is needed. A failed start changes nothing of the turn. If the run is lost
+/// before the start, a gateway's reconciler starts the hooks' workflow, because the batch of the end notes the hooks.
 pub(crate) async fn run_followed(
     turn: Turn<'_>,
     loaded: &LoadedTurn,
@@ -130,7 +131,7 @@ async fn start(ctx: &WorkflowContext<AgentExecution>, input: AfterTurnInput) {
         .task_timeout(TASK_TIMEOUT)
         .static_summary("after the turn".to_owned())
         .build();
-    // After a reset, the run finds the hooks' workflow started already.
+    // After a reset, the run may find the hooks' workflow started already. A gateway may have started the workflow, too.
     let _ = ctx
         .start_child_workflow(AfterTurn::run, Lenient::from(input), options)
         .await;

@@ -7,7 +7,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 use everturn_proto::{
     turn::{
         LoadTurnRequest, LoadedTurn, SaveCompaction, SaveCutReply, SaveEnd, SaveRequest,
-        SaveResult, SaveSteer, SaveThought, ThinkRequest, ThinkResult, TurnInput,
+        SaveResult, SaveSteer, SaveThought, ThinkRequest, ThinkResult, TurnInput, WaitingHooks,
         save_request::Batch,
     },
     words::{AgentExecutionStatus, FailureCode, FinishReason},
@@ -45,6 +45,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) epoch: u32,
     /// The task queue of the turn's tool workers; `None`: the workflow's own queue.
     pub(crate) tool_queue: Option<String>,
+    /// The agent's hooks after the turn; `None` without hooks.
+    hooks: Option<WaitingHooks>,
     /// True until the turn has returned to its unfinished tools from an earlier run.
     goes_on_among_tools: bool,
     /// True after `turn_timeout` has passed: the turn then ends as failed, not as cancelled.
@@ -111,6 +113,7 @@ impl<'a> Turn<'a> {
             goes_on_among_tools: input.among_tools && input.goes_on,
             is_out_of_time: Rc::default(),
             tool_queue: None,
+            hooks: None,
             is_time_of_budget: false,
             cut_replies: CutReplies::default(),
         }
@@ -139,6 +142,9 @@ impl<'a> Turn<'a> {
             let Some(epoch) = loaded.ask_again else {
                 self.epoch = loaded.epoch;
                 self.tool_queue.clone_from(&loaded.tool_queue);
+                self.hooks = loaded.has_after_turn.then(|| WaitingHooks {
+                    tool_queue: loaded.tool_queue.clone(),
+                });
                 self.is_time_of_budget = loaded.is_time_of_budget;
                 return Ok(loaded);
             };
@@ -399,6 +405,10 @@ impl<'a> Turn<'a> {
             status: (&status).into(),
             code,
             message,
+            hooks: match &ending {
+                Ending::Completed => self.hooks.clone(),
+                Ending::Cancelled | Ending::Failed(_) => None,
+            },
         };
         let ended = self.save(Batch::End(end)).await?;
         let stored = ended.map_or(status, |end| end.status);

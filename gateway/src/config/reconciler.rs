@@ -17,12 +17,13 @@ pub struct ReconcilerConfig {
     /// How long a conversation must be silent before the reconciler checks it. Default 15 s: another worker replaces a
     /// dead worker within 10 s, and the turn then needs no help.
     pub grace: Duration,
-    /// How long the reconciler leaves a conversation alone after a check. Default 20 s.
+    /// How long the reconciler leaves a conversation alone after a check, and hooks after a start. Default 20 s.
     pub again: Duration,
     /// The most calls to the engine per second, by every gateway together. Default 50: some percent of a small engine's
     /// capacity.
     pub calls_per_second: NonZeroU32,
-    /// The most conversations in one list of the engine's running workflows. Default 1,000: the engine's longest page.
+    /// The most conversations in one list of the engine's running workflows, and the most turns with waiting hooks in one
+    /// look. Default 1,000: the engine's longest page.
     pub list_size: NonZeroU32,
     /// The most lists per second, by every gateway together. Default 10: the engine's own limit for a namespace
     /// (docs/engine.md, the list of workflows). Looks last for half of the time, so the lists answer for 100,000 quiet turns

@@ -19,7 +19,7 @@ pub struct ReconcilerNumbers {
     pub checked: u64,
     /// Messages signalled again.
     pub signalled: u64,
-    /// Started workflows, for turns without a workflow.
+    /// Started workflows, for turns and for hooks after turns without a workflow.
     pub started: u64,
     /// Turns ended with an error.
     pub failed: u64,

@@ -1,4 +1,5 @@
-//! One look at stalled conversations: the running workflows, and the actions for conversations that need an action.
+//! One look at stalled conversations: the running workflows, and the actions for conversations that need an action. After
+//! the conversations come the hooks after turns without a workflow.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -7,7 +8,9 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{ids, words::FailureCode};
-use everturn_store::{CheckNote, CheckPace, DueCheck, TurnFailure, Unfinished, WaitingMessage};
+use everturn_store::{
+    CheckNote, CheckPace, DueCheck, DueHooks, TurnFailure, Unfinished, WaitingMessage,
+};
 
 use super::{
     budget::CallBudget,
@@ -15,7 +18,7 @@ use super::{
     parts::{LookError, Parts},
     quiet::{ToldApart, is_stuck, tell_apart, to_list},
 };
-use crate::turns::{RunningWorkflow, StartMessages, StartOutcome};
+use crate::turns::{HooksOutcome, RunningWorkflow, StartMessages, StartOutcome};
 
 /// The error of a message with `on_busy` = `reject` whose gateway did not start the turn.
 const NOT_STARTED: TurnFailure = TurnFailure {
@@ -185,6 +188,73 @@ impl<'a> Look<'a> {
         }
         for (unfinished, message_id) in lost {
             self.fail(&unfinished, &message_id, LOST).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts the workflows of the hooks after turns whose conversation's run was lost before the start, until the time of
+    /// the look is over. The first hooks always get their start, because otherwise many stalled turns would keep hooks
+    /// from a start for ever.
+    pub(super) async fn start_hooks(&mut self) -> Result<(), LookError> {
+        let Parts { store, turns, .. } = self.reconciler;
+        let (due_before, limit) = (self.pace.stalled_since, self.pace.limit);
+        let due = store.due_hooks(due_before, limit).await?;
+        for (index, hooks) in due.iter().enumerate() {
+            if index > 0 && self.is_over() {
+                break;
+            }
+            self.calls.next_call().await;
+            match turns.start_hooks(hooks).await {
+                Ok(outcome) => {
+                    if outcome != HooksOutcome::Started {
+                        // A second call has described the workflow that the start has found.
+                        self.calls.next_call().await;
+                    }
+                    self.note_hooks(hooks, outcome).await?;
+                }
+                Err(error) if self.failures < MAX_FAILURES => {
+                    let agent_execution_id = &hooks.agent_execution_id;
+                    tracing::debug!(%error, agent_execution_id, "the engine did not start hooks");
+                    self.failures += 1;
+                    // Hooks that the engine refuses do not delay the remaining hooks.
+                    let again = Some(self.pace.again);
+                    store.note_hooks(agent_execution_id, again).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a start of hooks. Hooks with a running workflow are due again later, because the engine may lose the workflow
+    /// before the hooks begin. The first activity of the workflow ends the wait.
+    async fn note_hooks(&self, hooks: &DueHooks, outcome: HooksOutcome) -> Result<(), LookError> {
+        let DueHooks {
+            conversation_id,
+            agent_execution_id,
+            ..
+        } = hooks;
+        let due_at = match outcome {
+            HooksOutcome::Started | HooksOutcome::Runs => Some(self.pace.again),
+            HooksOutcome::Ended => None,
+        };
+        let Parts { store, counts, .. } = self.reconciler;
+        let still_waits = store.note_hooks(agent_execution_id, due_at).await?;
+        match outcome {
+            HooksOutcome::Started => {
+                counts.started();
+                tracing::info!(
+                    conversation_id,
+                    agent_execution_id,
+                    "started the hooks after a turn whose workflow is gone"
+                );
+            }
+            HooksOutcome::Ended if still_waits => tracing::warn!(
+                conversation_id,
+                agent_execution_id,
+                "the workflow of the hooks after a turn ended before the hooks began; the hooks do not run"
+            ),
+            HooksOutcome::Runs | HooksOutcome::Ended => {}
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ impl ActivityRestarter for TemporalTurns {
 
 impl TemporalTurns {
     /// Describes the latest run of a workflow; `None` without a run.
-    async fn described(
+    pub(super) async fn described(
         &self,
         workflow_id: &str,
     ) -> Result<Option<DescribeWorkflowExecutionResponse>, TurnError> {

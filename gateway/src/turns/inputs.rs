@@ -1,9 +1,10 @@
-//! The payloads for the workflow of a conversation. Every port to an engine sends these payloads.
+//! The payloads for the workflow of a conversation, and for the workflow of the hooks after a turn. Every port to an
+//! engine sends the payloads for conversations.
 //!
 //! Must not be here: the calls to the engine (`temporal.rs`).
 
-use everturn_proto::turn::{Submit, TurnInput};
-use everturn_store::Conversation;
+use everturn_proto::turn::{AfterTurnInput, Submit, TurnInput};
+use everturn_store::{Conversation, DueHooks};
 
 use super::port::StartMessages;
 
@@ -34,5 +35,17 @@ pub fn start_input(conversation: &Conversation, messages: &StartMessages) -> Tur
         from_step: messages.goes_on_at.unwrap_or(0),
         goes_on: messages.goes_on_at.is_some(),
         ..turn_input(conversation)
+    }
+}
+
+/// Makes the input of the workflow of the hooks after a turn, as the workflow of the conversation makes the input.
+pub(super) fn hooks_input(hooks: &DueHooks) -> AfterTurnInput {
+    AfterTurnInput {
+        conversation_id: hooks.conversation_id.clone(),
+        message_id: hooks.message_id.clone(),
+        agent_execution_id: hooks.agent_execution_id.clone(),
+        agent_hash: hooks.agent_hash.clone(),
+        last_step: hooks.steps.saturating_sub(1),
+        tool_queue: hooks.tool_queue.clone(),
     }
 }

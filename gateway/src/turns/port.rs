@@ -1,4 +1,5 @@
-//! The port to the engine: passes messages and answers to turns, and starts, cancels and terminates turns.
+//! The port to the engine: passes messages and answers to turns, and starts, cancels and terminates turns. Starts the
+//! hooks after turns.
 
 use std::{collections::HashSet, error::Error};
 
@@ -7,7 +8,7 @@ use everturn_proto::{
     turn::ResolveApproval,
     words::{self, ApprovalRefusal},
 };
-use everturn_store::{Conversation, ResumePoint};
+use everturn_store::{Conversation, DueHooks, ResumePoint};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -29,6 +30,10 @@ pub trait TurnStarter: Send + Sync {
         conversation: &Conversation,
         messages: StartMessages,
     ) -> Result<StartOutcome, TurnError>;
+
+    /// Starts the workflow of the hooks after a turn, unless the engine has ever had the workflow. Therefore repeated calls
+    /// run no hook twice.
+    async fn start_hooks(&self, hooks: &DueHooks) -> Result<HooksOutcome, TurnError>;
 
     /// Prepares the engine for turns, because the engine may be new.
     async fn prepare(&self) -> Result<(), TurnError>;
@@ -122,6 +127,17 @@ pub enum StartOutcome {
     StartedBefore,
     /// Another workflow runs, so the engine started no workflow.
     Busy,
+}
+
+/// The result of the start of the hooks after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HooksOutcome {
+    /// A new workflow runs the hooks.
+    Started,
+    /// The workflow of the hooks runs already.
+    Runs,
+    /// The workflow of the hooks has ended.
+    Ended,
 }
 
 /// The engine did not take the call. A later try may succeed.

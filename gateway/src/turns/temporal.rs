@@ -9,7 +9,7 @@ use everturn_proto::{
     turn::{Cancel, ResolveApproval, ToolResultStored},
     words::{AgentExecutionStatus, ApprovalRefusal, TASK_QUEUE, search_attribute},
 };
-use everturn_store::Conversation;
+use everturn_store::{Conversation, DueHooks};
 use everturn_workflows::{AgentExecution, TASK_TIMEOUT};
 use temporalio_client::{
     Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions,
@@ -29,7 +29,10 @@ use temporalio_common::{
 
 use super::{
     inputs::{ring, start_input, turn_input},
-    port::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, TurnStarter},
+    port::{
+        ApprovalOutcome, HooksOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError,
+        TurnStarter,
+    },
     search_attributes::register_search_attributes,
 };
 
@@ -108,6 +111,11 @@ impl TemporalTurns {
         self.client.options().namespace.clone()
     }
 
+    /// Returns the task queue of the workflows.
+    pub(super) fn task_queue(&self) -> String {
+        self.options.task_queue.clone()
+    }
+
     pub(super) fn rpc_options(&self) -> RpcOptions {
         RpcOptions::builder().timeout(self.options.timeout).build()
     }
@@ -129,19 +137,14 @@ impl TemporalTurns {
             TENANT_ID.value_set(conversation.tenant_id.clone()),
             TURN_STATUS.value_set(AgentExecutionStatus::Running.into()),
         ]);
-        // Sub-agents, activities and later runs inherit the priority (docs/engine.md, tenants share workers).
-        let mut priority = Priority::default();
-        priority.fairness_key = Some(ids::fairness_key(&conversation.tenant_id));
-        WorkflowStartOptions::new(
-            self.options.task_queue.clone(),
-            ids::workflow_id(&conversation.id),
-        )
-        .task_timeout(TASK_TIMEOUT)
-        .priority(priority)
-        .search_attributes(attributes)
-        .static_summary(format!("Agent `{}`", conversation.agent))
-        .rpc_options(self.rpc_options())
-        .build()
+        let priority = priority_of(&conversation.tenant_id);
+        WorkflowStartOptions::new(self.task_queue(), ids::workflow_id(&conversation.id))
+            .task_timeout(TASK_TIMEOUT)
+            .priority(priority)
+            .search_attributes(attributes)
+            .static_summary(format!("Agent `{}`", conversation.agent))
+            .rpc_options(self.rpc_options())
+            .build()
     }
 
     /// Returns true when the conversation's workflow was started for the message. A start repeated after a lost answer
@@ -236,6 +239,10 @@ impl TurnStarter for TemporalTurns {
             Err(WorkflowStartError::AlreadyStarted { .. }) => Ok(StartOutcome::Busy),
             Err(error) => Err(unavailable(error)),
         }
+    }
+
+    async fn start_hooks(&self, hooks: &DueHooks) -> Result<HooksOutcome, TurnError> {
+        self.start_hooks_once(hooks).await
     }
 
     async fn prepare(&self) -> Result<(), TurnError> {
@@ -348,6 +355,14 @@ impl TurnStarter for TemporalTurns {
     async fn delete_runs(&self, conversation_id: &str) -> Result<(), TurnError> {
         self.delete_all_runs(conversation_id).await
     }
+}
+
+/// Returns the priority of a tenant's workflows. Sub-agents, hooks, activities and later runs inherit the priority
+/// (docs/engine.md, tenants share workers).
+pub(super) fn priority_of(tenant_id: &str) -> Priority {
+    let mut priority = Priority::default();
+    priority.fairness_key = Some(ids::fairness_key(tenant_id));
+    priority
 }
 
 /// Returns a handle of the workflow that asked: the conversation's workflow, or a sub-agent's workflow.

@@ -1,5 +1,6 @@
 //! The reconciler on the real store, with an engine that records what it is asked.
 
+mod hooks;
 mod quiet;
 
 use std::{

@@ -8,28 +8,36 @@ use std::{
 };
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_gateway::config::ReconcilerConfig;
 use everturn_proto::words::OnBusy;
 use everturn_store::{
-    CheckNote, CheckPace, Conversation, DueBatch, DueCheck, Reconciliation, Result, TurnFailure,
-    Unfinished, sqlite::SqliteStore,
+    CheckNote, CheckPace, Conversation, DueBatch, DueCheck, DueHooks, Reconciliation, Result,
+    TurnFailure, Unfinished, sqlite::SqliteStore,
 };
 
 use super::{World, quick};
 use crate::support::until;
 
 /// A store that counts the calls of reconcilers.
-struct CountingStore {
+pub(super) struct CountingStore {
     store: SqliteStore,
     calls: Mutex<Vec<&'static str>>,
 }
 
 impl CountingStore {
+    pub(super) fn of(world: &World) -> Self {
+        Self {
+            store: world.store.clone(),
+            calls: Mutex::default(),
+        }
+    }
+
     fn count(&self, call: &'static str) {
         self.calls.lock().unwrap().push(call);
     }
 
-    fn counted(&self, name: &str) -> usize {
+    pub(super) fn counted(&self, name: &str) -> usize {
         let calls = self.calls.lock().unwrap();
         calls.iter().filter(|call| **call == name).count()
     }
@@ -60,6 +68,20 @@ impl Reconciliation for CountingStore {
     async fn note_check(&self, conversation_id: &str, note: &CheckNote) -> Result<()> {
         self.count("note_check");
         self.store.note_check(conversation_id, note).await
+    }
+
+    async fn due_hooks(&self, due_before: DateTime<Utc>, limit: u32) -> Result<Vec<DueHooks>> {
+        self.count("due_hooks");
+        self.store.due_hooks(due_before, limit).await
+    }
+
+    async fn note_hooks(
+        &self,
+        agent_execution_id: &str,
+        due_at: Option<DateTime<Utc>>,
+    ) -> Result<bool> {
+        self.count("note_hooks");
+        self.store.note_hooks(agent_execution_id, due_at).await
     }
 
     async fn fail_turn(
@@ -106,10 +128,7 @@ async fn a_thousand_quiet_turns_cost_a_few_calls() {
     const TURNS: usize = 1000;
     let world = World::new().await;
     world.quiet_turns(TURNS).await;
-    let store = Arc::new(CountingStore {
-        store: world.store.clone(),
-        calls: Mutex::default(),
-    });
+    let store = Arc::new(CountingStore::of(&world));
     let running = world.reconciler_on(store.clone(), once());
     until(async || running.counts.numbers().checked >= TURNS as u64).await;
     let (listed, lists) = world.listed();
@@ -125,7 +144,13 @@ async fn a_thousand_quiet_turns_cost_a_few_calls() {
     // Two calls for each look, and one more after a full batch.
     let looks = store.counted("begin_look");
     assert!(store.counted("due_checks") <= looks + 1);
-    for call in ["unfinished", "note_check", "put_back_checks", "fail_turn"] {
+    for call in [
+        "unfinished",
+        "note_check",
+        "put_back_checks",
+        "note_hooks",
+        "fail_turn",
+    ] {
         assert_eq!(store.counted(call), 0, "{call}");
     }
 }

@@ -17,10 +17,12 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError},
+    turns::{
+        ApprovalOutcome, HooksOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError,
+    },
 };
 use everturn_proto::turn::ResolveApproval;
-use everturn_store::{BlobFiles, BlobRules, Conversation, sqlite::SqliteStore};
+use everturn_store::{BlobFiles, BlobRules, Conversation, DueHooks, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
 use reqwest::{
@@ -65,6 +67,8 @@ pub struct RecordingTurns {
     pub approval_outcome: Mutex<Option<ApprovalOutcome>>,
     /// What a start finds.
     pub start_outcome: Mutex<Option<StartOutcome>>,
+    /// What a start of hooks finds.
+    pub hooks_outcome: Mutex<Option<HooksOutcome>>,
 }
 
 impl RecordingTurns {
@@ -118,6 +122,20 @@ impl TurnStarter for RecordingTurns {
             .lock()
             .unwrap()
             .unwrap_or(StartOutcome::Started))
+    }
+
+    async fn start_hooks(&self, hooks: &DueHooks) -> Result<HooksOutcome, TurnError> {
+        let DueHooks {
+            conversation_id,
+            message_id,
+            steps,
+            ..
+        } = hooks;
+        self.record(format!(
+            "hooks {conversation_id} {message_id} after {steps}"
+        ))?;
+        let outcome = *self.hooks_outcome.lock().unwrap();
+        Ok(outcome.unwrap_or(HooksOutcome::Started))
     }
 
     async fn resolve_approval(

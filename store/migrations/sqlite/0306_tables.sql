@@ -126,6 +126,9 @@ CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_n
 -- model_chain: JSON of the fallback of the step that was called last: the step, the rank of the model that is called next, the
 -- number of its failed calls, and the models that the step has given up. NULL before a call has failed.
 -- error_code, error_message: the code and the beginning of the message of the event `error`.
+-- after_turn_due: since when the hooks after the turn wait for their workflow; NULL without hooks, and after the hooks have begun. A
+-- gateway that has looked at the hooks moves the time forward. after_turn_queue: the task queue of the workers that run the hooks;
+-- NULL for the queue of the workflows.
 CREATE TABLE agent_executions (
     id TEXT NOT NULL PRIMARY KEY,
     conversation_id TEXT NOT NULL,
@@ -157,6 +160,8 @@ CREATE TABLE agent_executions (
     cut_calls INTEGER NOT NULL DEFAULT 0,
     cut_tokens INTEGER NOT NULL DEFAULT 0,
     cut_nano INTEGER NOT NULL DEFAULT 0,
+    after_turn_due TEXT,
+    after_turn_queue TEXT,
     FOREIGN KEY (conversation_id, message_id) REFERENCES messages (conversation_id, id)
 ) STRICT;
 CREATE INDEX agent_executions_running ON agent_executions (conversation_id, started_at) WHERE status = 'running';
@@ -177,6 +182,8 @@ CREATE INDEX agent_executions_by_message ON agent_executions (conversation_id, m
 CREATE INDEX agent_executions_by_root ON agent_executions (root_execution_id);
 CREATE INDEX agent_executions_by_parent ON agent_executions (parent_execution_id)
     WHERE parent_execution_id IS NOT NULL;
+-- For the hooks whose workflow was not started.
+CREATE INDEX agent_executions_after_turn ON agent_executions (after_turn_due) WHERE after_turn_due IS NOT NULL;
 -- For the removal of definitions without an agent execution, and for the foreign key.
 CREATE INDEX agent_executions_by_definition ON agent_executions (agent_hash);
 

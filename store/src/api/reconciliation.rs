@@ -1,4 +1,4 @@
-//! Accepted messages and turns without an end, for the gateway's reconciler.
+//! Accepted messages and turns without an end, and hooks after turns without a workflow, for the gateway's reconciler.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,7 +6,8 @@ use everturn_proto::words::{FailureCode, OnBusy};
 
 use super::{Result, conversations::UnfinishedTurn, lists::Conversation};
 
-/// Finds accepted messages and turns without an end, and notes the reconciler's work. For gateways.
+/// Finds accepted messages and turns without an end, and hooks without a workflow. Notes the reconciler's work. For
+/// gateways.
 ///
 /// A conversation is due for a check if it has a waiting message or a running turn, and no activity for a while. Every
 /// gateway shares one schedule, a table. A conversation leaves the table with the end of its turn. A conversation whose
@@ -33,6 +34,19 @@ pub trait Reconciliation: Send + Sync {
 
     /// Notes the reconciler's work on a conversation.
     async fn note_check(&self, conversation_id: &str, note: &CheckNote) -> Result<()>;
+
+    /// Returns the hooks after turns that have waited for their workflow since `due_before`, the longest waiting first, at
+    /// most `limit`. The engine may have lost the run of the conversation between the end of the turn and the start of
+    /// the hooks' workflow.
+    async fn due_hooks(&self, due_before: DateTime<Utc>, limit: u32) -> Result<Vec<DueHooks>>;
+
+    /// Lets hooks wait for their workflow since `due_at`, or no longer if `due_at` is `None`. Returns false, and changes
+    /// nothing, if the hooks have begun, or were removed with their conversation.
+    async fn note_hooks(
+        &self,
+        agent_execution_id: &str,
+        due_at: Option<DateTime<Utc>>,
+    ) -> Result<bool>;
 
     /// Ends the turn of a message as failed. A waiting message becomes a turn for this purpose. Returns false if the
     /// turn has ended, or if another turn runs and the message's turn has not begun.
@@ -83,6 +97,26 @@ pub struct DueCheck {
     pub has_unsignalled: bool,
     /// The running turn waits for no LLM call, tool, person or client since `idle_since`. The workflow has to act.
     pub is_idle: bool,
+}
+
+/// The hooks after a turn, or after a sub-agent, that wait for their workflow.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct DueHooks {
+    /// The tenant of the conversation.
+    pub tenant_id: String,
+    /// The conversation.
+    pub conversation_id: String,
+    /// The first message of the turn.
+    pub message_id: String,
+    /// The completed agent execution.
+    pub agent_execution_id: String,
+    /// The hash of the definition to which the agent execution was pinned. The definition names the hooks.
+    pub agent_hash: String,
+    /// The number of saved LLM calls. The last one has the answer.
+    #[sqlx(try_from = "i64")]
+    pub steps: u32,
+    /// The task queue of the workers that run the hooks; `None` for the queue of the workflows.
+    pub tool_queue: Option<String>,
 }
 
 /// The unfinished work of a conversation.

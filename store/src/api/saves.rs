@@ -31,6 +31,13 @@ pub struct Saved {
     pub ended: Option<AgentEnd>,
 }
 
+/// Hooks after a turn that wait for their workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitingHooks {
+    /// The task queue of the workers that run the hooks; `None` for the queue of the workflows.
+    pub tool_queue: Option<String>,
+}
+
 /// The end and the usage of an agent execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEnd {

@@ -57,7 +57,8 @@ pub trait Turns: Send + Sync {
 
     /// Stores the records of a turn's hooks that run after the turn, as pending, unless stored already. The number of
     /// `step` is `ids::AFTER_TURN_STEP`. The hooks have no events. Returns false, and stores no record, if too many
-    /// hooks of the conversation's other turns have not ended (`limits::MAX_HOOKS_AFTER_TURNS`).
+    /// hooks of the conversation's other turns have not ended (`limits::MAX_HOOKS_AFTER_TURNS`). In both cases, the hooks
+    /// wait for their workflow no longer ([`Reconciliation::due_hooks`](crate::Reconciliation::due_hooks)).
     async fn begin_after_turn(&self, step: &StepKey, calls: &[ToolCall]) -> Result<bool>;
 }
 

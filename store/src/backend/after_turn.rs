@@ -12,7 +12,7 @@ use super::{
     Connection,
     lock::lock_known,
     statement::Statement as _,
-    statements::{agent_executions::StatusOfExecution, tools::OpenHooks},
+    statements::{agent_executions::BeginHooks, tools::OpenHooks},
     write,
 };
 use crate::{
@@ -22,8 +22,8 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Inserts the records of the hooks after a turn; existing records stay. Returns false when too many hooks of the
-/// conversation's earlier turns have not ended.
+/// Inserts the records of the hooks after a turn; existing records stay. From then on, no gateway starts the hooks'
+/// workflow. Returns false when too many hooks of the conversation's earlier turns have not ended.
 pub(super) async fn begin(
     connection: &mut Connection,
     step: &StepKey,
@@ -32,11 +32,11 @@ pub(super) async fn begin(
     // A conversation removed meanwhile gets no record.
     lock_known(connection, &step.conversation_id).await?;
     let id = &step.agent_execution_id;
-    let select = StatusOfExecution {
+    let begin = BeginHooks {
         agent_execution_id: id,
         conversation_id: &step.conversation_id,
     };
-    let status: Option<String> = select
+    let status: Option<String> = begin
         .query_scalar()?
         .fetch_optional(&mut *connection)
         .await?;

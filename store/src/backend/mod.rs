@@ -26,10 +26,10 @@
 //!    conversation's transactions run one after another. A transaction reads its data in statements after the locking
 //!    statement, because later statements see every commit of the previous transaction. Numbers are taken under the
 //!    lock, and the lock ends after the commit is visible (invariant 2, one order).
-//! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response` and `note_failed_call` (the row of
-//!    the agent execution), `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE`
-//!    of one `UPDATE`. `complete_step` and `save_partial` decide by the unique key of the checkpoint. A `save` that
-//!    closes tools locks their rows before reading them, because no end of a tool may come between.
+//! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response`, `note_failed_call` and `note_hooks`
+//!    (the row of the agent execution), `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in
+//!    the `WHERE` of one `UPDATE`. `complete_step` and `save_partial` decide by the unique key of the checkpoint. A
+//!    `save` that closes tools locks their rows before reading them, because no end of a tool may come between.
 //! 3. A call of rule 2 never waits for a conversation, and takes a single row with other writers (exception: rule 5).
 //!    Foreign keys make an insert share-lock the referenced rows, agent executions before messages. Only a removal
 //!    takes these rows from other transactions, in an identical order: tool records, agent executions, then the rows
@@ -111,7 +111,7 @@
 //! | `save`: approval | 9 |
 //! | `save`, repeated | 6; of an approval: 7 |
 //! | `begin_look` | 3; when this gateway looks: 5 · `due_checks`: 3 to 5 |
-//! | `unfinished` | 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 |
+//! | `unfinished` | 6 · `put_back_checks`: 3 or a few more · `note_check`, `due_hooks`, `note_hooks`: 1 |
 //! | `backlog` | 2 |
 //! | `fail_turn` | as many as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |

@@ -13,14 +13,14 @@ use super::{
     Connection, Database, begin,
     statement::Statement as _,
     statements::reconciliation::{
-        CheckNote as SelectCheckNote, DueChecks as SelectDueChecks, NoteCheck, NoteWalk,
-        RemoveChecks, ScheduleChecks, SetDue, TakeTurn, UnfinishedConversation,
-        UnfinishedTurn as SelectUnfinishedTurn, WaitingMessages,
+        CheckNote as SelectCheckNote, DueChecks as SelectDueChecks, DueHooks as SelectDueHooks,
+        NoteCheck, NoteHooks, NoteWalk, RemoveChecks, ScheduleChecks, SetDue, TakeTurn,
+        UnfinishedConversation, UnfinishedTurn as SelectUnfinishedTurn, WaitingMessages,
     },
 };
 use crate::{
     api::{
-        BeginTurn, CheckNote, CheckPace, Conversation, DayBudget, DueBatch, DueCheck,
+        BeginTurn, CheckNote, CheckPace, Conversation, DayBudget, DueBatch, DueCheck, DueHooks,
         OnUnknownAgent, Reconciliation, Result, TurnFailure, Unfinished, UnfinishedTurn,
         WaitingMessage,
     },
@@ -69,6 +69,31 @@ impl Reconciliation for Database {
             };
             note.query()?.execute(&mut *self.single().await?).await?;
             Ok(())
+        })
+        .await
+    }
+
+    async fn due_hooks(&self, due_before: DateTime<Utc>, limit: u32) -> Result<Vec<DueHooks>> {
+        let select = SelectDueHooks {
+            due_before,
+            row_limit: i64::from(limit),
+        };
+        let query = select.query_as()?;
+        self.read(query.fetch_all(self.reader())).await
+    }
+
+    async fn note_hooks(
+        &self,
+        agent_execution_id: &str,
+        due_at: Option<DateTime<Utc>>,
+    ) -> Result<bool> {
+        self.in_time(async {
+            let note = NoteHooks {
+                agent_execution_id,
+                due_at,
+            };
+            let noted = note.query()?.execute(&mut *self.single().await?).await?;
+            Ok(noted.rows_affected() > 0)
         })
         .await
     }

@@ -179,7 +179,7 @@ impl Builder<'_> {
         let execution_id = &call.tool.record.call.execution_id;
         let checkpoint = self.snapshot.checkpoint.as_ref();
         let tool_end = match end {
-            AgentExecutionEnd::Completed => {
+            AgentExecutionEnd::Completed { .. } => {
                 let answer = checkpoint.map_or_else(|| Json::of(&""), answer_of);
                 ToolEnd::of_result(execution_id, answer, false, duration_ms)
             }

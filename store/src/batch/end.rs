@@ -40,7 +40,10 @@ impl Builder<'_> {
         let end = judged.as_ref();
         let (mut error_code, mut error_message) = (None, None);
         match end {
-            AgentExecutionEnd::Completed => self.completed()?,
+            AgentExecutionEnd::Completed { hooks } => {
+                self.completed()?;
+                self.batch.hooks.clone_from(hooks);
+            }
             AgentExecutionEnd::Cancelled { reason } => self.cancelled(reason),
             AgentExecutionEnd::Failed { code, message } => {
                 self.failed(code, message);
@@ -77,7 +80,7 @@ impl Builder<'_> {
         let checkpoint = self.snapshot.checkpoint.as_ref();
         let problem = checkpoint.and_then(|state| state.invalid_output.as_ref());
         match (end, problem) {
-            (AgentExecutionEnd::Completed, Some(problem)) => {
+            (AgentExecutionEnd::Completed { .. }, Some(problem)) => {
                 Cow::Owned(AgentExecutionEnd::Failed {
                     code: FailureCode::LlmOutputInvalid,
                     message: problem.clone(),

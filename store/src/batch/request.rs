@@ -9,7 +9,7 @@ use everturn_proto::{
 };
 
 use crate::{
-    api::{Result, StepKey},
+    api::{Result, StepKey, WaitingHooks},
     error::StoreError,
 };
 
@@ -59,7 +59,10 @@ pub enum Save {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentExecutionEnd {
     /// The model has answered.
-    Completed,
+    Completed {
+        /// The agent's hooks after the turn; `None` without hooks.
+        hooks: Option<WaitingHooks>,
+    },
     /// The agent execution was cancelled.
     Cancelled {
         /// The reason, for readers.
@@ -78,7 +81,7 @@ impl AgentExecutionEnd {
     /// Returns the agent execution's status after the end.
     pub fn status(&self) -> AgentExecutionStatus {
         match self {
-            Self::Completed => AgentExecutionStatus::Completed,
+            Self::Completed { .. } => AgentExecutionStatus::Completed,
             Self::Cancelled { .. } => AgentExecutionStatus::Cancelled,
             Self::Failed { .. } => AgentExecutionStatus::Failed,
         }
@@ -89,7 +92,7 @@ impl AgentExecutionEnd {
     /// answer.
     pub(super) fn keeps_partial_text(&self) -> bool {
         match self {
-            Self::Completed => false,
+            Self::Completed { .. } => false,
             Self::Cancelled { .. } => true,
             Self::Failed { code, .. } => code.is_from_outside() || *code == FailureCode::LlmTimeout,
         }
@@ -149,7 +152,11 @@ impl TryFrom<&SaveEnd> for AgentExecutionEnd {
 
     fn try_from(end: &SaveEnd) -> Result<Self> {
         Ok(match end.status() {
-            AgentExecutionStatus::Completed => Self::Completed,
+            AgentExecutionStatus::Completed => Self::Completed {
+                hooks: end.hooks.as_ref().map(|hooks| WaitingHooks {
+                    tool_queue: hooks.tool_queue.clone(),
+                }),
+            },
             AgentExecutionStatus::Cancelled => Self::Cancelled {
                 reason: end.message.clone().unwrap_or_default(),
             },

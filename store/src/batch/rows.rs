@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 
 use super::{AssistantRow, ToolRow};
-use crate::api::{AgentEnd, DefinedTool, Spent, StepKey, ToolEnd};
+use crate::api::{AgentEnd, DefinedTool, Spent, StepKey, ToolEnd, WaitingHooks};
 
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,6 +45,8 @@ pub struct Batch {
     pub steps: u32,
     /// The end of the agent execution; `None` when the agent execution goes on.
     pub end: Option<AgentEnd>,
+    /// The hooks after the turn that the batch completes; `None` without hooks, and for every other batch.
+    pub hooks: Option<WaitingHooks>,
     /// The sums over the LLM calls of the turn that the batch ends. Zero for every other batch: a sub-agent's calls are in
     /// the sums of its turn.
     pub spent: Spent,

@@ -54,6 +54,7 @@ async fn failed<S: TurnStore + Clone>(
         status: AgentExecutionStatus::Failed.into(),
         code: Some(code.into()),
         message: Some(format!("{conversation} fails. {}", "é".repeat(1000))),
+        hooks: None,
     };
     turn.save(0, Batch::End(end)).await;
     turn.execution

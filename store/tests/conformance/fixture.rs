@@ -6,7 +6,7 @@ use everturn_proto::{
     ids,
     turn::{
         AgentDefinition, AgentTool, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
-        SaveThought, ToolCall, save_request::Batch,
+        SaveThought, ToolCall, WaitingHooks, save_request::Batch,
     },
     words::{AgentExecutionStatus, Effect, FinishReason, OnBusy, ToolKind, ToolStatus},
 };
@@ -251,6 +251,19 @@ impl<S: TurnStore> Turn<S> {
             status: status.into(),
             code: Some("a_code".into()),
             message: Some("why".into()),
+            hooks: None,
+        };
+        self.save(step, Batch::End(end)).await
+    }
+
+    /// Completes the turn. The agent has hooks after the turn, which run on the workers of this task queue.
+    pub async fn end_with_hooks(&self, step: u32, tool_queue: Option<&str>) -> Saved {
+        let end = SaveEnd {
+            status: AgentExecutionStatus::Completed.into(),
+            hooks: Some(WaitingHooks {
+                tool_queue: tool_queue.map(Into::into),
+            }),
+            ..SaveEnd::default()
         };
         self.save(step, Batch::End(end)).await
     }

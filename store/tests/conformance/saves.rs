@@ -301,6 +301,7 @@ pub async fn an_end_by_a_time_out_keeps_the_text_so_far(backend: &impl Backend) 
         status: AgentExecutionStatus::Failed.into(),
         code: Some(FailureCode::LlmTimeout.into()),
         message: Some("too slow".into()),
+        hooks: None,
     };
     turn.save(0, Batch::End(end)).await;
     let types = turn.types().await;

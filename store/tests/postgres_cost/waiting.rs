@@ -39,6 +39,13 @@ pub(crate) fn of_waiting() -> Vec<Query> {
             "now(), now() + interval '1 d', now() + interval '1 d', 'reject', 'pending', 'llm_complete', 100",
             1500,
         ),
+        query(
+            "hooks that wait for their workflow",
+            hot::postgres("reconciliation/due_hooks"),
+            "timestamptz, bigint",
+            "now(), 100",
+            1,
+        ),
     ]
 }
 

@@ -103,8 +103,8 @@ pub(crate) fn advance_conversation(
 }
 
 /// Adds the update of the batch's agent execution: the number of saved steps, and the end if the batch ends the agent
-/// execution. With the end of a turn, the gateways' check of the turn goes, too. `saved_steps` is the number before the
-/// batch.
+/// execution. From the end on, the hooks after the turn wait for their workflow. With the end of a turn, the gateways'
+/// check of the turn goes, too. `saved_steps` is the number before the batch.
 pub(crate) fn advance_agent_execution(
     parts: &mut Parts,
     step: &StepKey,
@@ -117,6 +117,7 @@ pub(crate) fn advance_agent_execution(
         return;
     }
     let status = end.map_or(&AgentExecutionStatus::Running, |end| &end.status);
+    let hooks = batch.hooks.as_ref();
     parts.add(AdvanceExecution {
         agent_execution_id: &step.agent_execution_id,
         steps: i64::from(batch.steps),
@@ -124,6 +125,8 @@ pub(crate) fn advance_agent_execution(
         error_code: end.and_then(|end| end.error_code.as_deref()),
         error_message: end.and_then(|end| end.error_message.as_deref()),
         finished_at: end.map(|_| now),
+        has_hooks: hooks.is_some(),
+        tool_queue: hooks.and_then(|hooks| hooks.tool_queue.as_deref()),
     });
     if end.is_some() {
         parts.add(EndCheck {

@@ -3,7 +3,7 @@
 use everturn_proto::{turn::SaveEnd, words::AgentExecutionStatus};
 
 use super::*;
-use crate::api::AgentEnd;
+use crate::api::{AgentEnd, WaitingHooks};
 
 #[test]
 fn an_answer_has_its_reasoning_before_it() {
@@ -19,7 +19,7 @@ fn an_answer_has_its_reasoning_before_it() {
         totals,
         ..Snapshot::default()
     };
-    let batch = build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap();
+    let batch = build(&end(1, completed()), &snapshot).unwrap();
     assert_eq!(types(&batch), ["thought", "assistant_message", "complete"]);
     assert_eq!(field(&batch, 0, "reasoning"), "hm");
     assert_eq!(field(&batch, 0, "thought"), "", "the text is the answer");
@@ -34,9 +34,39 @@ fn an_answer_has_its_reasoning_before_it() {
         ..snapshot
     };
     assert_eq!(
-        types(&build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap()),
+        types(&build(&end(1, completed()), &snapshot).unwrap()),
         ["assistant_message", "complete"]
     );
+}
+
+#[test]
+fn only_a_completed_turn_has_hooks_after_it() {
+    let hooks = Some(WaitingHooks {
+        tool_queue: Some("tools".into()),
+    });
+    let answered = Snapshot {
+        checkpoint: Some(state("hi", "", vec![])),
+        ..Snapshot::default()
+    };
+    let complete = AgentExecutionEnd::Completed {
+        hooks: hooks.clone(),
+    };
+    let batch = build(&end(0, complete.clone()), &answered).unwrap();
+    assert_eq!(batch.hooks, hooks);
+    for other in [completed(), cancelled(), failed()] {
+        assert_eq!(build(&end(0, other), &answered).unwrap().hooks, None);
+    }
+    let invalid = Snapshot {
+        checkpoint: Some(LlmCompleteState {
+            invalid_output: Some("no JSON".into()),
+            ..state("hi", "", vec![])
+        }),
+        ..Snapshot::default()
+    };
+    let batch = build(&end(0, complete), &invalid).unwrap();
+    let status = batch.end.map(|end| end.status);
+    assert_eq!(status, Some(AgentExecutionStatus::Failed));
+    assert_eq!(batch.hooks, None);
 }
 
 #[test]
@@ -48,7 +78,7 @@ fn an_answer_that_was_cut_says_so_and_may_go_on() {
         }),
         ..Snapshot::default()
     };
-    let batch = build(&end(0, AgentExecutionEnd::Completed), &snapshot).unwrap();
+    let batch = build(&end(0, completed()), &snapshot).unwrap();
     assert_eq!(types(&batch), ["assistant_message", "complete"]);
     assert_eq!(field(&batch, 0, "finish"), "length");
     assert_eq!(field(&batch, 1, "finish"), "length");
@@ -68,7 +98,7 @@ fn an_invalid_answer_completes_nothing() {
         }),
         ..Snapshot::default()
     };
-    let batch = build(&end(0, AgentExecutionEnd::Completed), &snapshot).unwrap();
+    let batch = build(&end(0, completed()), &snapshot).unwrap();
     assert_eq!(types(&batch), ["thought", "assistant_message", "error"]);
     assert_eq!(field(&batch, 1, "finish"), "invalid_output");
     assert_eq!(field(&batch, 2, "code"), "llm_output_invalid");
@@ -85,7 +115,7 @@ fn a_turn_does_not_complete_on_tool_calls_or_an_unknown_status() {
         ..Snapshot::default()
     };
     assert!(matches!(
-        build(&end(0, AgentExecutionEnd::Completed), &snapshot),
+        build(&end(0, completed()), &snapshot),
         Err(StoreError::Conflict(_))
     ));
     for status in [AgentExecutionStatus::Running.as_str(), ""] {

@@ -68,6 +68,10 @@ fn end(step: u32, end: AgentExecutionEnd) -> BatchRequest {
     request(step, Save::End(end))
 }
 
+fn completed() -> AgentExecutionEnd {
+    AgentExecutionEnd::Completed { hooks: None }
+}
+
 fn cancelled() -> AgentExecutionEnd {
     AgentExecutionEnd::Cancelled {
         reason: "why".into(),

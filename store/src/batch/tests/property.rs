@@ -9,8 +9,8 @@ use everturn_proto::{
 use proptest::prelude::*;
 
 use super::{
-    AgentExecutionEnd, approval as approval_of, call, cancelled, end, failed, model::Model,
-    observe, state, steer, thought,
+    AgentExecutionEnd, approval as approval_of, call, cancelled, completed, end, failed,
+    model::Model, observe, state, steer, thought,
 };
 
 const STEPS: u32 = 4;
@@ -29,7 +29,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let way = prop::sample::select(vec![AgentExecutionEnd::Completed, cancelled(), failed()]);
+    let way = prop::sample::select(vec![completed(), cancelled(), failed()]);
     let decision = prop::sample::select(vec![
         ApprovalState::Approved,
         ApprovalState::Denied,

@@ -56,10 +56,7 @@ fn keys_name_roles() {
         ),
         (steer("m2"), "m2/user_message"),
         (end(3, failed()), "m/run_60d47de58b20dc6c/end"),
-        (
-            end(4, AgentExecutionEnd::Completed),
-            "m/run_60d47de58b20dc6c/end",
-        ),
+        (end(4, completed()), "m/run_60d47de58b20dc6c/end"),
     ];
     for (request, expected) in keys {
         assert_eq!(key(&request), expected);

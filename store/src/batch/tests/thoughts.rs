@@ -57,7 +57,7 @@ fn a_text_has_its_sources_and_a_text_without_sources_has_no_field() {
         };
         let step = batch(vec![call("exec_a", Effect::Read)], &thought(0));
         assert_eq!(field(&step, 0, "citations"), *expected);
-        let answer = batch(vec![], &end(0, AgentExecutionEnd::Completed));
+        let answer = batch(vec![], &end(0, completed()));
         assert_eq!(types(&answer)[..2], ["thought", "assistant_message"]);
         assert_eq!(field(&answer, 0, "citations"), serde_json::Value::Null);
         assert_eq!(field(&answer, 1, "citations"), *expected);

@@ -168,7 +168,7 @@ impl KnownTurn {
                 checkpoint: Some(self.reply_of(request.step.step)?.clone()),
                 ..Snapshot::default()
             }),
-            Save::End(AgentExecutionEnd::Completed) if self.open_tools.is_empty() => {
+            Save::End(AgentExecutionEnd::Completed { .. }) if self.open_tools.is_empty() => {
                 let reply = self.reply_of(request.step.step)?;
                 Some(Snapshot {
                     totals: self.totals.with(reply),

@@ -82,7 +82,7 @@ pub(super) async fn batch(
         Save::Thought | Save::CutReply | Save::Compaction => {
             reply(connection, request, false).await
         }
-        Save::End(AgentExecutionEnd::Completed) if !request.thread().is_sub_agents() => {
+        Save::End(AgentExecutionEnd::Completed { .. }) if !request.thread().is_sub_agents() => {
             reply(connection, request, true).await
         }
         Save::Observe { execution_id, .. } => ended_tool(connection, request, execution_id).await,

@@ -12,7 +12,7 @@ use everturn_tests::{
 use serde_json::{Value, json};
 
 /// What has stalled for two seconds is looked at.
-const QUICK: &str = "[reconciler]\nevery = \"500ms\"\ngrace = \"2s\"\nagain = \"2s\"\n";
+pub(super) const QUICK: &str = "[reconciler]\nevery = \"500ms\"\ngrace = \"2s\"\nagain = \"2s\"\n";
 
 fn answer(request: &Request) -> Reply {
     match request.results_since_user() {

@@ -3,6 +3,7 @@
 mod after;
 mod before;
 mod crash;
+mod lost;
 
 use everturn_tests::model::Request;
 use serde_json::Value;
