@@ -56,8 +56,8 @@ const CONNECTIONS_REFUSED: Metric = Metric::counter(
 );
 const RECONCILED: Metric = Metric::counter(
     "everturn_reconciler_total",
-    "Actions of the reconciler: conversations `checked`, messages `signalled` again, workflows `started` again, turns \
-     ended as `failed`, workflows seen `stuck`.",
+    "Actions of the reconciler: conversations `checked`, messages and cancels `signalled` again, workflows `started` \
+     again, turns ended as `failed`, workflows seen `stuck`.",
     &["did"],
 );
 const APPROVALS_WAITING: Metric = Metric::gauge(

@@ -17,7 +17,7 @@ pub struct ReconcilerCounts {
 pub struct ReconcilerNumbers {
     /// Checked conversations, which had no event for a while.
     pub checked: u64,
-    /// Messages signalled again.
+    /// Messages and cancels signalled again.
     pub signalled: u64,
     /// Started workflows, for turns and for hooks after turns without a workflow.
     pub started: u64,

@@ -13,16 +13,35 @@ const MAX_STARTS: u32 = 3;
 /// The action for a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decision {
-    /// No action: a workflow runs and knows its messages, or the waiting messages are too young.
+    /// No action: a workflow runs and knows its messages and cancels, or the waiting messages are too young.
     Wait,
-    /// Signal the messages to the running workflow, which may not know the messages.
-    Signal(Vec<WaitingMessage>),
+    /// Signal to the running workflow, which may not know what is stored.
+    Signal(Signals),
     /// Start a workflow for these messages, because no workflow runs. The number counts the starts since the last event.
     Start(StartMessages, u32),
     /// End this message with an error, because no workflow runs and the message must not have a turn later.
     FailRejected(String),
     /// End the turn of this message with an error, because no workflow runs and the turn does not go on.
     FailLost(String),
+}
+
+/// The signals for a running workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Signals {
+    /// The cancel of the running turn. A running turn with a stored cancel always needs the signal: a workflow that knows
+    /// the cancel is about to end the turn, and the engine drops a repeated signal.
+    pub(super) cancel: Option<StoredCancel>,
+    /// The waiting messages, in order.
+    pub(super) messages: Vec<WaitingMessage>,
+}
+
+/// The stored cancel of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StoredCancel {
+    /// The message of the turn.
+    pub(super) message_id: String,
+    /// Why the turn must end.
+    pub(super) reason: String,
 }
 
 /// Decides the action. Only a message from before `stored_before` counts as waiting: the signal of a younger message may
@@ -82,16 +101,22 @@ fn signal(unfinished: &Unfinished, stored_before: DateTime<Utc>) -> Decision {
             && message.since <= stored_before
             && signalled_until.is_none_or(|until| message.since > until)
     };
-    let unknown: Vec<_> = unfinished
-        .waiting
-        .iter()
-        .filter(is_unknown)
-        .cloned()
-        .collect();
-    if unknown.is_empty() {
+    let messages = unfinished.waiting.iter().filter(is_unknown).cloned();
+    let cancelled = unfinished
+        .turn
+        .as_ref()
+        .zip(unfinished.cancel_reason.as_ref());
+    let signals = Signals {
+        cancel: cancelled.map(|(turn, reason)| StoredCancel {
+            message_id: turn.message_id.clone(),
+            reason: reason.clone(),
+        }),
+        messages: messages.collect(),
+    };
+    if signals == Signals::default() {
         Decision::Wait
     } else {
-        Decision::Signal(unknown)
+        Decision::Signal(signals)
     }
 }
 
@@ -135,6 +160,7 @@ mod tests {
                 message_id: id.to_owned(),
                 checkpoint_step: Some(2),
             }),
+            cancel_reason: None,
             waiting: waiting.to_vec(),
             noted: CheckNote::default(),
         }
@@ -210,14 +236,45 @@ mod tests {
             message("young", OnBusy::Queue, 500),
         ];
         let mut busy = unfinished(Some("m"), &waiting);
-        assert_eq!(
-            of(&busy, true),
-            Decision::Signal(vec![waiting[0].clone(), waiting[1].clone()])
-        );
+        let signal = |messages: &[WaitingMessage]| {
+            Decision::Signal(Signals {
+                cancel: None,
+                messages: messages.to_vec(),
+            })
+        };
+        assert_eq!(of(&busy, true), signal(&waiting[..2]));
         busy.noted.signalled_until = Some(at(20));
-        assert_eq!(of(&busy, true), Decision::Signal(vec![waiting[1].clone()]));
+        assert_eq!(of(&busy, true), signal(&waiting[1..2]));
         busy.noted.signalled_until = Some(at(90));
         assert_eq!(of(&busy, true), Decision::Wait);
+    }
+
+    #[test]
+    fn a_running_workflow_is_told_of_a_stored_cancel() {
+        let waiting = [message("a", OnBusy::Queue, 1)];
+        let mut busy = unfinished(Some("m"), &waiting);
+        busy.noted.signalled_until = Some(at(90));
+        busy.cancel_reason = Some("why".to_owned());
+        let cancel = StoredCancel {
+            message_id: "m".to_owned(),
+            reason: "why".to_owned(),
+        };
+        let signals = Signals {
+            cancel: Some(cancel),
+            messages: Vec::new(),
+        };
+        assert_eq!(of(&busy, true), Decision::Signal(signals.clone()));
+        busy.noted.signalled_until = None;
+        let both = Signals {
+            messages: waiting.to_vec(),
+            ..signals
+        };
+        assert_eq!(of(&busy, true), Decision::Signal(both));
+        assert_eq!(
+            of(&busy, false),
+            starts("m", Some(2), true, 1),
+            "the new run reads the cancel"
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use everturn_store::{
 
 use super::{
     budget::CallBudget,
-    decide::{Decision, decide},
+    decide::{Decision, Signals, StoredCancel, decide},
     parts::{LookError, Parts},
     quiet::{ToldApart, is_stuck, tell_apart, to_list},
 };
@@ -164,7 +164,7 @@ impl<'a> Look<'a> {
         let is_running = workflow.is_some();
         match decide(&unfinished, is_running, stored_before, config.lost_turns) {
             Decision::Wait => Ok(()),
-            Decision::Signal(messages) => self.signal(&unfinished, messages).await,
+            Decision::Signal(signals) => self.signal(&unfinished, signals).await,
             Decision::FailRejected(message_id) => {
                 self.fail(&unfinished, &message_id, NOT_STARTED).await
             }
@@ -304,9 +304,42 @@ impl<'a> Look<'a> {
         );
     }
 
+    /// Repeats signals that may be lost.
+    async fn signal(&mut self, unfinished: &Unfinished, signals: Signals) -> Result<(), LookError> {
+        let Signals { cancel, messages } = signals;
+        if let Some(cancel) = cancel {
+            self.signal_cancel(&unfinished.conversation.id, &cancel)
+                .await?;
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        self.signal_messages(unfinished, messages).await
+    }
+
+    /// Signals the cancel of the running turn again. A workflow that has ended in the meantime needs no signal.
+    async fn signal_cancel(
+        &mut self,
+        conversation_id: &str,
+        cancel: &StoredCancel,
+    ) -> Result<(), LookError> {
+        let Parts { turns, counts, .. } = self.reconciler;
+        let StoredCancel { message_id, reason } = cancel;
+        self.calls.next_call().await;
+        if turns.cancel(conversation_id, message_id, reason).await? {
+            counts.signalled();
+            tracing::info!(
+                conversation_id,
+                message_id,
+                "repeated the signal of a cancel"
+            );
+        }
+        Ok(())
+    }
+
     /// Signals messages again whose signals may be lost, until the time of the look is over. A workflow ignores the signal
     /// of a known message.
-    async fn signal(
+    async fn signal_messages(
         &mut self,
         unfinished: &Unfinished,
         messages: Vec<WaitingMessage>,

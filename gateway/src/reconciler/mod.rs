@@ -1,5 +1,5 @@
-//! Puts stalled conversations right without a request of a client: a message with a lost signal, and a turn without a
-//! workflow. Starts the hooks after a turn if the workflow of the conversation was lost before their start.
+//! Puts stalled conversations right without a request of a client: a message or a cancel with a lost signal, and a turn
+//! without a workflow. Starts the hooks after a turn if the workflow of the conversation was lost before their start.
 //!
 //! Every gateway runs one reconciler. Once in every `every`, a row in the store chooses one gateway for a look. The gateway
 //! takes conversations without an event for `grace`, a batch at a time. A list of the engine tells which workflows of a

@@ -20,8 +20,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, OnBusy},
 };
 use everturn_store::{
-    Access, BeginTurn, Conversations, EventReader, EventWriter, MessageQueue, NewConversation,
-    NewMessage, OnUnknownAgent, PageLimit, Reconciliation, Turns, sqlite::SqliteStore,
+    Access, BeginTurn, Conversations, EventReader, EventWriter, MessageCancel, MessageQueue,
+    NewConversation, NewMessage, OnUnknownAgent, PageLimit, Reconciliation, Turns,
+    sqlite::SqliteStore,
 };
 use everturn_stream::{CancelNews, InProcessStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -247,6 +248,32 @@ async fn a_running_workflow_is_told_once_of_a_message() {
             ..running.counts.numbers()
         }
     );
+}
+
+#[tokio::test]
+async fn a_running_workflow_is_told_of_a_cancel_whose_signal_never_arrived() {
+    let world = World::new().await;
+    world.create("c").await;
+    world.queue("c", "m", OnBusy::Queue).await;
+    world.begin("c", "m").await;
+    let access = Access::tenant("default");
+    let cancel = world
+        .store
+        .cancel_message(&access, "c", "m", "cancelled by the user");
+    assert_eq!(cancel.await.unwrap(), MessageCancel::Running);
+    let running = world.reconciler(quick());
+    world.asked("cancel c m").await;
+    assert!(running.counts.numbers().signalled >= 1);
+    world.end("c", "m").await;
+    // The ended turn is left alone.
+    until(async || {
+        let cancels = world.asks_with("cancel").len();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        world.asks_with("cancel").len() == cancels
+    })
+    .await;
+    assert_eq!(world.asks_with("signal"), [""; 0]);
+    assert_eq!(world.asks_with("start"), [""; 0]);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 -- Selects the checks that are due, the oldest first, and the state of their conversations. Sub-selects instead of joins
 -- ask the conversations, so that PostgreSQL looks up keys with any statistics.
--- Index: turn_checks_due, key of conversations, agent_executions_running, messages_queued, key of execution_checkpoints
--- Index: tool_execution_records_open, key of approval_answers
+-- Index: turn_checks_due, key of conversations, agent_executions_running, messages_queued, key of messages
+-- Index: key of execution_checkpoints, tool_execution_records_open, key of approval_answers
 --
 -- :now timestamp
 -- :stalled_since timestamp
@@ -30,7 +30,14 @@ SELECT
      WHERE m.conversation_id = t.conversation_id AND m.status = 'queued' AND m.created_at <= :stalled_since
          AND m.on_busy <> :reject AND (t.signalled_until IS NULL OR m.created_at > t.signalled_until)
      ORDER BY m.created_at, m.id
-     LIMIT 1) IS NOT NULL AS has_unsignalled,
+     LIMIT 1) IS NOT NULL
+    -- The running turn was cancelled, and its workflow may not know.
+    OR (SELECT m.cancel_reason FROM messages m
+        WHERE m.conversation_id = t.conversation_id
+            AND m.id = (SELECT r.message_id FROM running_turns r
+                        WHERE r.conversation_id = t.conversation_id
+                        ORDER BY r.started_at DESC
+                        LIMIT 1)) IS NOT NULL AS has_unsignalled,
     -- No LLM call and no tool is at work for a while, and no person is asked: the workflow has to act.
     CASE WHEN (SELECT c.updated_at FROM conversations c WHERE c.id = t.conversation_id) <= :idle_since THEN
         (SELECT e.id FROM agent_executions e

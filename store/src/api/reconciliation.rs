@@ -93,7 +93,8 @@ pub struct DueCheck {
     pub conversation_id: String,
     /// The time since which the conversation is due.
     pub due_at: DateTime<Utc>,
-    /// A message has waited for long, and no note says that a running workflow knows the message.
+    /// A message has waited for long, and no note says that a running workflow knows the message. Or the running turn was
+    /// cancelled and still runs.
     pub has_unsignalled: bool,
     /// The running turn waits for no LLM call, tool, person or client since `idle_since`. The workflow has to act.
     pub is_idle: bool,
@@ -126,6 +127,8 @@ pub struct Unfinished {
     pub conversation: Conversation,
     /// The unfinished turn.
     pub turn: Option<UnfinishedTurn>,
+    /// Why the unfinished turn must end; `None` for a turn that nobody has cancelled, and without a turn.
+    pub cancel_reason: Option<String>,
     /// The first hundred waiting messages, in order.
     pub waiting: Vec<WaitingMessage>,
     /// The last note.

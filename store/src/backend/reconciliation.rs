@@ -124,6 +124,14 @@ impl Reconciliation for Database {
     }
 }
 
+/// The unfinished turn of a conversation, as the database returns the turn.
+#[derive(sqlx::FromRow)]
+struct TurnRow {
+    #[sqlx(flatten)]
+    turn: UnfinishedTurnRow,
+    cancel_reason: Option<String>,
+}
+
 /// A due check, as the database returns the check.
 #[derive(sqlx::FromRow)]
 struct DueRow {
@@ -218,8 +226,7 @@ async fn unfinished(
     let conversation: Option<Conversation> =
         select.query_as()?.fetch_optional(&mut *connection).await?;
     let select = SelectUnfinishedTurn { conversation_id };
-    let turn: Option<UnfinishedTurnRow> =
-        select.query_as()?.fetch_optional(&mut *connection).await?;
+    let turn: Option<TurnRow> = select.query_as()?.fetch_optional(&mut *connection).await?;
     let select = WaitingMessages {
         conversation_id,
         row_limit: i64::try_from(MAX_QUEUED_MESSAGES).unwrap_or(i64::MAX),
@@ -235,9 +242,11 @@ async fn unfinished(
     };
     let select = SelectCheckNote { conversation_id };
     let noted = select.query_as()?.fetch_optional(connection).await?;
+    let (turn, cancel_reason) = turn.map(|row| (row.turn, row.cancel_reason)).unzip();
     Ok(Some(Unfinished {
         conversation,
         turn: turn.map(UnfinishedTurn::from),
+        cancel_reason: cancel_reason.flatten(),
         waiting,
         noted: noted.unwrap_or_default(),
     }))

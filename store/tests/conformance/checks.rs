@@ -154,3 +154,51 @@ pub async fn a_check_tells_of_messages_without_a_signal(backend: &impl Backend) 
     store.note_check("c", &note).await.unwrap();
     assert!(!only_check(store, &mut now).await.has_unsignalled);
 }
+
+pub async fn a_check_tells_of_a_cancel_without_a_signal(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let (store, mut now) = (&turn.store, soon());
+    assert!(!only_check(store, &mut now).await.has_unsignalled);
+    let unfinished = store.unfinished("c").await.unwrap().unwrap();
+    assert_eq!(unfinished.cancel_reason, None);
+    let cancel = store.cancel_message(&tenant(), "c", "m", "why");
+    cancel.await.unwrap();
+    assert!(only_check(store, &mut now).await.has_unsignalled);
+    let unfinished = store.unfinished("c").await.unwrap().unwrap();
+    assert_eq!(unfinished.cancel_reason.as_deref(), Some("why"));
+    let note = CheckNote {
+        signalled_until: Some(Utc::now() + TimeDelta::seconds(1)),
+        ..CheckNote::default()
+    };
+    store.note_check("c", &note).await.unwrap();
+    assert!(
+        only_check(store, &mut now).await.has_unsignalled,
+        "the turn runs still"
+    );
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
+    turn.queue("next").await;
+    Turn::begun(store.clone(), "c", "next").await;
+    assert!(
+        !only_check(store, &mut now).await.has_unsignalled,
+        "the cancel was of another turn"
+    );
+    let unfinished = store.unfinished("c").await.unwrap().unwrap();
+    assert_eq!(unfinished.cancel_reason, None);
+}
+
+pub async fn the_cancel_of_a_waiting_message_needs_no_signal(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.queue("waits").await;
+    let (store, mut now) = (&turn.store, soon());
+    let cancel = store.cancel_message(&tenant(), "c", "waits", "why");
+    cancel.await.unwrap();
+    assert!(only_check(store, &mut now).await.has_unsignalled);
+    let note = CheckNote {
+        signalled_until: Some(Utc::now() + TimeDelta::seconds(1)),
+        ..CheckNote::default()
+    };
+    store.note_check("c", &note).await.unwrap();
+    assert!(!only_check(store, &mut now).await.has_unsignalled);
+    let unfinished = store.unfinished("c").await.unwrap().unwrap();
+    assert_eq!(unfinished.cancel_reason, None);
+}

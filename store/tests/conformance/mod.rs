@@ -173,6 +173,8 @@ macro_rules! conformance_suite {
             checks::a_walk_goes_on_where_the_last_one_ended,
             checks::a_check_tells_whether_the_workflow_has_to_act,
             checks::a_check_tells_of_messages_without_a_signal,
+            checks::a_check_tells_of_a_cancel_without_a_signal,
+            checks::the_cancel_of_a_waiting_message_needs_no_signal,
             leases::a_lease_lasts_as_long_as_it_is_renewed,
             leases::a_lease_that_was_ended_is_there_until_a_gateway_removes_it,
             leases::one_gateway_takes_a_lease_that_is_over,

@@ -302,7 +302,7 @@ fn of_reconciliation() -> Vec<Query> {
             hot::postgres("reconciliation/unfinished_turn"),
             "text",
             "'c5000'",
-            4,
+            5,
         ),
         query(
             "messages that wait",

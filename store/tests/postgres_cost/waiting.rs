@@ -31,13 +31,14 @@ pub(crate) fn of_waiting() -> Vec<Query> {
             "now(), 100",
             101,
         ),
-        // A check asks for the conversation, the running turn, two kinds of messages, and the work that goes on.
+        // A check asks for the conversation, the running turn, two kinds of messages, the message of the turn, and the work
+        // that goes on.
         query(
             "due checks with the state of their conversations",
             hot::postgres("reconciliation/due_checks"),
             "timestamptz, timestamptz, timestamptz, text, text, text, bigint",
             "now(), now() + interval '1 d', now() + interval '1 d', 'reject', 'pending', 'llm_complete', 100",
-            1500,
+            1700,
         ),
         query(
             "hooks that wait for their workflow",

@@ -1,6 +1,7 @@
 //! What was accepted and has stalled goes on without anyone asking.
 
-use everturn_proto::words::FailureCode;
+use everturn_proto::words::{DEFAULT_TENANT, FailureCode};
+use everturn_store::{Access, MessageCancel};
 use everturn_tests::{
     events::{contents, count, types},
     model::{Model, Reply, Request},
@@ -92,6 +93,27 @@ async fn a_terminated_turn_goes_on_by_itself() {
     stack.terminate(&conversation).await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
+}
+
+/// A gateway stores a cancel, and dies before the signal. The call of the model is quiet for as long as the test wants.
+#[tokio::test]
+async fn a_cancel_whose_signal_was_lost_ends_a_quiet_call() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("So f").held()).await).await;
+    stack.configure(QUICK);
+    let _running = stack.start().await;
+    let (conversation, message) = stack.ask("hello").await;
+    stack.asked(1).await;
+    let store = stack.store().await;
+    let (access, reason) = (Access::tenant(DEFAULT_TENANT), "nobody rang");
+    let cancel = store
+        .messages
+        .cancel_message(&access, &conversation, &message, reason);
+    assert_eq!(cancel.await.unwrap(), MessageCancel::Running);
+    let events = stack.ended(&conversation, 1).await;
+    let cancelled = events.last().unwrap();
+    assert_eq!(cancelled["event_type"], "cancelled", "{events:#?}");
+    assert_eq!(cancelled["event_data"]["reason"], reason);
+    assert_eq!(stack.model.requests().len(), 1);
 }
 
 #[tokio::test]
