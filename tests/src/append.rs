@@ -4,14 +4,15 @@
 use everturn_proto::{
     ConversationName, ids,
     turn::{AgentDefinition, SaveEnd, SaveRequest, SaveSteer, save_request::Batch},
-    words::{AgentExecutionStatus, DEFAULT_TENANT},
+    words::{AgentExecutionStatus, DEFAULT_TENANT, OnBusy},
 };
-use everturn_store::{BeginTurn, OnUnknownAgent, Store, TurnStart};
+use everturn_store::{Access, BeginTurn, NewMessage, OnUnknownAgent, Store, TurnStart};
 use uuid::Uuid;
 
 /// A turn that has begun in the store, and has no workflow.
 pub struct Appender {
     store: Store,
+    tenant_id: String,
     conversation_id: String,
     message_id: String,
     agent_execution_id: String,
@@ -51,6 +52,7 @@ impl Appender {
         };
         Self {
             store: store.clone(),
+            tenant_id: tenant_id.to_owned(),
             conversation_id: conversation_id.to_owned(),
             message_id,
             agent_execution_id,
@@ -58,13 +60,39 @@ impl Appender {
         }
     }
 
-    /// Saves a batch with one event: a message that joins the turn. Returns the conversation's last sequence number.
+    /// Queues a message, and takes the message as [`Appender::take`] does.
     pub async fn append(&self, content: &str) -> u32 {
-        self.save(Batch::Steer(SaveSteer {
-            message_id: Uuid::now_v7().to_string(),
-            content: Some(content.to_owned()),
-        }))
-        .await
+        let message_id = self.queue(content).await;
+        self.take(message_id).await
+    }
+
+    /// Queues a message. Returns its id.
+    pub async fn queue(&self, content: &str) -> String {
+        let message_id = Uuid::now_v7().to_string();
+        let new = NewMessage {
+            conversation_id: self.conversation_id.clone(),
+            message_id: message_id.clone(),
+            client_message_id: None,
+            content: content.to_owned(),
+            sent_by: None,
+            model: None,
+            names_model: false,
+            attachments: Vec::new(),
+            max_attached_bytes: 0,
+            on_busy: OnBusy::Steer,
+            max_queued: u32::MAX,
+            max_turns: None,
+            max_turns_of_owner: None,
+        };
+        let access = Access::tenant(self.tenant_id.clone());
+        let queued = self.store.messages.queue_message(&access, new);
+        queued.await.unwrap();
+        message_id
+    }
+
+    /// Saves a batch with one event: the queued message joins the turn. Returns the conversation's last sequence number.
+    pub async fn take(&self, message_id: String) -> u32 {
+        self.save(Batch::Steer(SaveSteer { message_id })).await
     }
 
     /// Ends the turn with one more event. A turn that does not end would be taken for a lost one by a gateway. Returns

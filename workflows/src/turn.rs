@@ -343,11 +343,8 @@ impl<'a> Turn<'a> {
     /// messages then get their own turns.
     async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
         for message_id in self.ctx.state_mut(|state| state.inbox.take_steers()) {
-            let steer = SaveSteer {
-                message_id,
-                content: None,
-            };
-            if let Some(end) = self.save(Batch::Steer(steer)).await? {
+            let steer = Batch::Steer(SaveSteer { message_id });
+            if let Some(end) = self.save(steer).await? {
                 return Ok(Some(end));
             }
         }

@@ -49,17 +49,25 @@ pub(crate) async fn run(options: &Options) -> Report {
     Report::of("append", samples).expect(are_stored, "an event is lost or is there twice")
 }
 
-/// Runs the writers concurrently, spread over the given conversations. Returns true when every conversation has the
-/// expected length at the end.
+/// Runs the writers concurrently, spread over the given conversations. Each batch takes a message that was queued before
+/// the measurement. Returns true when every conversation has the expected length at the end.
 async fn write(options: &Options, to: &[Appender], name: &str, samples: &mut Samples) -> bool {
+    let queued = join_all((0..options.writers as usize).map(|writer| async move {
+        let mut messages = Vec::new();
+        for _ in 0..options.batches {
+            messages.push(to[writer % to.len()].queue(CONTENT).await);
+        }
+        messages
+    }));
+    let queued = queued.await;
     let begun = Instant::now();
-    let writers = (0..options.writers as usize).map(|writer| {
+    let writers = queued.into_iter().enumerate().map(|(writer, messages)| {
         let conversation = &to[writer % to.len()];
         async move {
             let mut saves = Vec::new();
-            for _ in 0..options.batches {
+            for message in messages {
                 let begun = Instant::now();
-                let last_sequence = conversation.append(CONTENT).await;
+                let last_sequence = conversation.take(message).await;
                 saves.push((begun.elapsed(), last_sequence));
             }
             saves

@@ -123,7 +123,7 @@ impl TryFrom<&SaveRequest> for BatchRequest {
         let save = match wire {
             save_request::Batch::Steer(taken) => Save::UserMessage {
                 message_id: taken.message_id.clone(),
-                content: taken.content.clone().filter(|text| !text.is_empty()),
+                content: None,
             },
             save_request::Batch::Thought(_) => Save::Thought,
             save_request::Batch::CutReply(_) => Save::CutReply,

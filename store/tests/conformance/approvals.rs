@@ -220,7 +220,7 @@ pub async fn whoever_asked_may_not_approve(backend: &impl Backend) {
         ..new_message("c", "steer", None)
     };
     turn.store.queue_message(&tenant(), steer).await.unwrap();
-    turn.steer("steer", "").await;
+    turn.take("steer").await;
     let refused = save(&turn, "b", ApprovalState::Approved).await;
     assert_eq!(refused, Some(ApprovalRefusal::NeedsOther));
     assert_eq!(answered(&turn).await, None);
@@ -300,7 +300,7 @@ pub async fn a_word_without_the_right_does_not_count(backend: &impl Backend) {
         ..new_message("c", "steer", None)
     };
     turn.store.queue_message(&tenant(), steer).await.unwrap();
-    turn.steer("steer", "").await;
+    turn.take("steer").await;
     assert_eq!(save(&turn, "a", ApprovalState::Approved).await, None);
     assert_eq!(answered(&turn).await, Some(("ann".into(), None)));
     assert_eq!(turn.data("approval_resolved").await["decision"], "denied");

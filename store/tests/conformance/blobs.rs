@@ -175,7 +175,7 @@ pub async fn a_message_gives_its_files_to_its_conversation(backend: &impl Backen
     assert!(files.file_of("c", &one.id).await.unwrap().is_some());
     assert_eq!(files.file_of("d", &one.id).await.unwrap(), None);
     // It joins the running turn: the event and the context name the files, in the message's order.
-    turn.steer(&queued.message_id, "").await;
+    turn.take(&queued.message_id).await;
     let events = turn.all_data("user_message").await;
     let data = &events[1]["attachments"];
     assert_eq!(data[0]["blob_id"], two.id.as_str());

@@ -268,16 +268,21 @@ impl<S: TurnStore> Turn<S> {
         self.save(step, Batch::End(end)).await
     }
 
+    /// Queues a message with this text, and takes the message into the turn.
     pub async fn steer(&self, message: &str, content: &str) -> Saved {
-        let (message_id, content) = (message.into(), content.into());
-        self.save(
-            0,
-            Batch::Steer(SaveSteer {
-                message_id,
-                content: Some(content),
-            }),
-        )
-        .await
+        let message_of_user = NewMessage {
+            content: content.into(),
+            ..new_message(&self.conversation, message, None)
+        };
+        let queued = self.store.queue_message(&tenant(), message_of_user);
+        queued.await.unwrap();
+        self.take(message).await
+    }
+
+    /// Takes a queued message into the turn.
+    pub async fn take(&self, message: &str) -> Saved {
+        let message_id = message.into();
+        self.save(0, Batch::Steer(SaveSteer { message_id })).await
     }
 
     pub async fn save(&self, step: u32, batch: Batch) -> Saved {

@@ -238,7 +238,7 @@ pub async fn a_repeated_message_names_the_turn_that_took_it(backend: &impl Backe
             .unwrap()
     };
     assert_eq!(repeated().await.turn, None);
-    turn.steer("s", "").await;
+    turn.take("s").await;
     let taken = |is_running| {
         Some(TakenBy {
             message_id: "m1".into(),

@@ -92,7 +92,6 @@ pub async fn a_replaced_run_changes_nothing(backend: &impl Backend) {
         }),
         Batch::Steer(SaveSteer {
             message_id: "steer".into(),
-            content: None,
         }),
         Batch::End(SaveEnd {
             status: "cancelled".into(),

@@ -90,7 +90,7 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
     )
     .await;
     turn.steer("s", "x").await;
-    turn.steer("s", "y").await;
+    turn.take("s").await;
     assert_eq!(
         backend.row_count().await,
         rows + 2,
@@ -131,6 +131,7 @@ pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.asks(0, "look", &[Effect::Read]).await;
     turn.complete(1, "answer", &[]).await;
+    turn.queue("s").await;
     turn.end(1, AgentExecutionStatus::Cancelled).await;
     let events = turn.events().await;
     let rows = backend.row_count().await;
@@ -139,7 +140,7 @@ pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
         turn.end(2, AgentExecutionStatus::Failed).await,
         turn.thought(1).await,
         turn.observe(0, 0, "").await,
-        turn.steer("s", "too late").await,
+        turn.take("s").await,
     ] {
         assert_eq!(late.result.status(), AgentExecutionStatus::Cancelled);
         assert_eq!(late.result.last_sequence as usize, events.len());
@@ -377,7 +378,7 @@ pub async fn a_tools_plan_events_are_saved_before_its_observe(backend: &impl Bac
 pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.queue("s").await;
-    let saved = turn.steer("s", "").await;
+    let saved = turn.take("s").await;
     assert_eq!(saved.result.last_sequence, 2);
     let events = turn.events().await;
     assert_eq!(
@@ -389,7 +390,6 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
     assert!(!turn.queue("s").await.is_waiting());
     let nothing = SaveSteer {
         message_id: "none".into(),
-        content: None,
     };
     let refused = turn
         .store

@@ -152,7 +152,8 @@ async fn run_tools(
 }
 
 async fn end(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, is_cancelled: bool) {
-    costs.of("save steer", turn.steer("s", "and this")).await;
+    turn.queue("s").await;
+    costs.of("save steer", turn.take("s")).await;
     if is_cancelled {
         let step = turn.step(1);
         let saved = turn
