@@ -37,27 +37,36 @@ impl WaitingRow {
     }
 }
 
-/// Stores the contents of signals, and reads the inbox for a run.
-pub(super) async fn read_inbox(
+/// Returns true when signals brought texts or cancels that the store does not have yet.
+pub(super) fn has_contents(request: &ReadInboxRequest) -> bool {
+    !(request.submits.is_empty() && request.cancels.is_empty())
+}
+
+/// Stores the contents of signals under the conversation's lock, and reads the inbox for a run.
+pub(super) async fn store_and_read(
     connection: &mut Connection,
     request: &ReadInboxRequest,
 ) -> Result<Inbox> {
     let id = &request.conversation_id;
-    if !(request.submits.is_empty() && request.cancels.is_empty()) {
-        // A removed conversation takes no message.
-        let Some(conversation) = lock_conversation(connection, id).await? else {
-            return Ok(Inbox::default());
-        };
-        let access = Access::tenant(conversation.tenant_id);
-        for submit in &request.submits {
-            store_submit(connection, &access, id, submit).await?;
-        }
-        for Cancel { message_id, reason } in &request.cancels {
-            if let Some(message_id) = message_id {
-                note_cancel(connection, id, message_id, reason).await?;
-            }
+    // A removed conversation takes no message.
+    let Some(conversation) = lock_conversation(connection, id).await? else {
+        return Ok(Inbox::default());
+    };
+    let access = Access::tenant(conversation.tenant_id);
+    for submit in &request.submits {
+        store_submit(connection, &access, id, submit).await?;
+    }
+    for Cancel { message_id, reason } in &request.cancels {
+        if let Some(message_id) = message_id {
+            note_cancel(connection, id, message_id, reason).await?;
         }
     }
+    read(connection, request).await
+}
+
+/// Reads the inbox for a run, without a lock: every writer commits its rows before it rings.
+pub(super) async fn read(connection: &mut Connection, request: &ReadInboxRequest) -> Result<Inbox> {
+    let id = &request.conversation_id;
     let select = SelectInbox {
         conversation_id: id,
         reject: OnBusy::Reject.as_str(),

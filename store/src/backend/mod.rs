@@ -22,10 +22,11 @@
 //! SQLite: a transaction that writes locks the whole file. PostgreSQL (READ COMMITTED):
 //! 1. A call locks the conversation's row first if the call numbers events, counts or removes waiting messages, or
 //!    removes a conversation (`begin_turn`, `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`,
-//!    `cancel_message`, `read_inbox`, `delete_conversation`, `remove_expired`, and `note_failed_call` when another model is called next). Therefore a
-//!    conversation's transactions run one after another. A transaction reads its data in statements after the locking
-//!    statement, because later statements see every commit of the previous transaction. Numbers are taken under the
-//!    lock, and the lock ends after the commit is visible (invariant 2, one order).
+//!    `cancel_message`, `read_inbox` with contents of signals, `delete_conversation`, `remove_expired`, and
+//!    `note_failed_call` when another model is called next). Therefore a conversation's transactions run one after
+//!    another. A transaction reads its data in statements after the locking statement, because later statements see
+//!    every commit of the previous transaction. Numbers are taken under the lock, and the lock ends after the commit is
+//!    visible (invariant 2, one order).
 //! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response`, `note_failed_call` and `note_hooks`
 //!    (the row of the agent execution), `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in
 //!    the `WHERE` of one `UPDATE`. `complete_step` and `save_partial` decide by the unique key of the checkpoint. A
@@ -97,6 +98,7 @@
 //! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `owner_of`, `message_texts` | 1 |
 //! | `begin_after_turn` | 6 |
+//! | `read_inbox` | 1; during a turn: 2; with contents of signals: under the lock |
 //! | `claim_step` | 1; already paid: 3 · `note_try` (only of a try without a reply): 1 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 6 |

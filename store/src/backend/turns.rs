@@ -40,10 +40,15 @@ impl Turns for Database {
     }
 
     async fn read_inbox(&self, request: &ReadInboxRequest) -> Result<Inbox> {
-        self.locking(&request.conversation_id, async |connection| {
-            inbox::read_inbox(connection, request).await
-        })
-        .await
+        if inbox::has_contents(request) {
+            return self
+                .locking(&request.conversation_id, async |connection| {
+                    inbox::store_and_read(connection, request).await
+                })
+                .await;
+        }
+        self.in_time(async { inbox::read(&mut *self.reader().acquire().await?, request).await })
+            .await
     }
 
     async fn begin_sub_agent(

@@ -184,8 +184,14 @@ async fn begin_others(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
         conversation_id: id.to_owned(),
         ..ReadInboxRequest::default()
     };
+    let during = ReadInboxRequest {
+        message_id: Some("withdrawn".to_owned()),
+        ..look.clone()
+    };
     let look = store.read_inbox(&look);
     costs.of("read_inbox", look).await.unwrap();
+    let look = store.read_inbox(&during);
+    costs.of("read_inbox, during a turn", look).await.unwrap();
     let lost = Turn::begun(store.clone(), id, "lost").await;
     lost.queue("next").await;
     let next = Turn::new(store.clone(), id, "next");
@@ -283,7 +289,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 47] = [
+const COSTS: [(&str, u64); 48] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -300,7 +306,8 @@ const COSTS: [(&str, u64); 47] = [
     ("tool_result", 1),
     ("withdraw_message", 5),
     ("cancel_message", 4),
-    ("read_inbox", 3),
+    ("read_inbox", 1),
+    ("read_inbox, during a turn", 2),
     ("claim_step", 1),
     ("claim_step, stored", 3),
     ("note_response", 1),
