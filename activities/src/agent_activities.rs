@@ -129,6 +129,7 @@ impl AgentActivities {
                 tools: Arc::clone(tools),
                 agents: Arc::clone(&agents),
                 known: Known::new(settings.circuit),
+                provider_waits: settings.provider_waits,
                 retries: settings.retries,
                 approval_answers: settings.approval_answers,
                 worker: worker.id.clone(),

@@ -133,7 +133,7 @@ impl Peers {
 }
 
 /// Returns how long the activity has been tried, by the engine's clock. A local activity has just begun.
-fn waited(ctx: &ActivityContext) -> Duration {
+pub(crate) fn waited(ctx: &ActivityContext) -> Duration {
     let info = ctx.info();
     let times = info.started_time.zip(info.scheduled_time);
     match times {

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use everturn_models::ModelError;
-use everturn_proto::words::FailureCode;
+use everturn_proto::{
+    limits::{LLM_FIRST_PAUSE_S, LLM_LONGEST_PAUSE_S},
+    words::FailureCode,
+};
 use everturn_store::{Missing, StoreError};
 use temporalio_common::{ActivityError, error::ApplicationFailure};
 use temporalio_sdk::activities::ActivityContext;
@@ -143,13 +146,27 @@ pub(crate) fn too_long() -> ActivityError {
     )
 }
 
-/// Makes the failure of a call that waited for its provider's limits through the whole attempt. The next attempt waits
-/// on.
-pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
-    transient(
+/// Makes the failure of a call that gives its slot back, because the configured limits of its provider let no call begin.
+/// The next attempt comes `after` this time, and waits on.
+pub(crate) fn waits_for_provider(provider: &str, after: Duration) -> ActivityError {
+    let message = format!(
+        "The call waits for the limits of [providers.{provider}] in the configuration, and was not made yet."
+    );
+    let failure = ApplicationFailure::builder(message)
+        .type_name(FailureCode::LlmRateLimited.into())
+        .next_retry_delay(after.max(AT_ONCE))
+        .build();
+    ActivityError::application(failure)
+}
+
+/// Makes the failure of a call that has waited for the configured limits of its provider for the longest time.
+pub(crate) fn waited_in_vain(provider: &str, limit: Duration) -> ActivityError {
+    let minutes = limit.as_secs() / 60;
+    permanent(
         FailureCode::LlmRateLimited,
         format!(
-            "The call waits for the limits of [providers.{provider}] in the configuration, and was not made yet."
+            "The call was not made, because the limits of [providers.{provider}] in the configuration left no room for \
+             {minutes} minutes. Raise the limits, or add workers."
         ),
     )
 }
@@ -184,8 +201,8 @@ pub(crate) const UNUSABLE_REPLIES: u32 = 2;
 pub(crate) enum NextTry {
     /// Never: the turn ends.
     Never,
-    /// After the provider's Retry-After, or otherwise after the engine's pause.
-    AsProviderAsks,
+    /// After the provider's Retry-After, or otherwise after this pause. `None`: after the engine's pause.
+    AsProviderAsks(Option<Duration>),
     /// After this pause.
     After(Duration),
     /// At once, because another model is asked.
@@ -195,8 +212,17 @@ pub(crate) enum NextTry {
 /// The shortest delay that the engine does not treat as absent.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// Makes the failure of a model call, the step's `calls`th call.
-pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
+/// Returns the pause after the step's `calls`th failed call; `None` for the engine's own pause. The engine's pause
+/// doubles with each attempt. Attempts that only waited would make the pause long, although the provider has failed once.
+pub(crate) fn pause_after(calls: u32, attempts: u32) -> Option<Duration> {
+    let longest = LLM_LONGEST_PAUSE_S / LLM_FIRST_PAUSE_S;
+    let doubled = 1_u32.checked_shl(calls.saturating_sub(1));
+    let pause = LLM_FIRST_PAUSE_S * doubled.unwrap_or(longest).min(longest);
+    (attempts > calls).then(|| Duration::from_secs(pause.into()))
+}
+
+/// Makes the failure of a model call, the step's `calls`th call. `attempts` is the number of the engine's attempts.
+pub(crate) fn from_model(error: &ModelError, calls: u32, attempts: u32) -> ActivityError {
     let limit = if error.code.is_repeated_once() {
         UNUSABLE_REPLIES
     } else {
@@ -205,14 +231,15 @@ pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
     if calls >= limit || !error.is_retryable() {
         of_chain(error, NextTry::Never)
     } else {
-        of_chain(error, NextTry::AsProviderAsks)
+        of_chain(error, NextTry::AsProviderAsks(pause_after(calls, attempts)))
     }
 }
 
 /// Makes the failure of a model call with a known next call.
 pub(crate) fn of_chain(error: &ModelError, next: NextTry) -> ActivityError {
     let delay = match next {
-        NextTry::Never | NextTry::AsProviderAsks => error.retry_after,
+        NextTry::Never => error.retry_after,
+        NextTry::AsProviderAsks(pause) => error.retry_after.or(pause),
         NextTry::After(pause) => Some(pause.max(AT_ONCE)),
         NextTry::AtOnce => Some(AT_ONCE),
     };
@@ -222,4 +249,29 @@ pub(crate) fn of_chain(error: &ModelError, next: NextTry) -> ActivityError {
         .maybe_next_retry_delay(delay)
         .build();
     ActivityError::application(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_that_only_waited_make_no_pause_longer() {
+        let seconds = |calls, attempts| pause_after(calls, attempts).map(|pause| pause.as_secs());
+        assert_eq!(seconds(1, 1), None, "the engine's pause fits");
+        for (calls, pause) in [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (50, 60)] {
+            assert_eq!(seconds(calls, 500), Some(pause));
+        }
+    }
+
+    #[test]
+    fn a_call_that_waits_for_its_provider_comes_again_after_a_time() {
+        for (after, expected) in [(Duration::ZERO, AT_ONCE), (AT_ONCE * 7, AT_ONCE * 7)] {
+            let ActivityError::Application(failure) = waits_for_provider("p", after) else {
+                panic!("no failure of the application");
+            };
+            assert_eq!(failure.next_retry_delay(), Some(expected));
+            assert!(!failure.is_non_retryable());
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use everturn_models::WaitLimits;
 use everturn_proto::words::AnswersFrom;
 use everturn_store::DayBudget;
 
@@ -22,6 +23,8 @@ pub struct Settings {
     pub wait_for_peer: Duration,
     /// The time for which a failed model of a chain gets no calls.
     pub circuit: Duration,
+    /// The limits of the LLM calls that wait in their slots for the limits of a provider.
+    pub provider_waits: WaitLimits,
     /// The settings for calls of models without a reply.
     pub retries: Retries,
     /// The most tools that run at a time.

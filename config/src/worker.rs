@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use everturn_models::WaitLimits;
+use everturn_proto::limits::{MAX_PROVIDER_WAIT_S, MIN_PROVIDER_WAIT_S};
 use serde::Deserialize;
 
 use super::{
@@ -14,11 +16,21 @@ type Slots = Number<2, 100_000, usize>;
 /// The allowed numbers of activities before a renewal. With fewer, a worker would mostly be starting. With the most,
 /// the SDK keeps 4.5 GB.
 type Renewals = Number<10, 10_000_000, usize>;
+/// The workflow gives each attempt of an LLM call the longest time.
+type ProviderWait =
+    Time<{ MIN_PROVIDER_WAIT_S as u64 * SECOND }, { MAX_PROVIDER_WAIT_S as u64 * SECOND }>;
 type Lease = Time<SECOND, { MAX_LEASE.as_secs() * SECOND }>;
 
 /// The longest lease of a worker. With a longer lease, Temporal's heartbeats would detect a dead worker earlier than
 /// the lease does.
 pub const MAX_LEASE: Duration = Duration::from_secs(30);
+
+/// The part of the slots that the waiting calls of a provider may hold. The other slots stay free for running calls, for
+/// other providers and for tools.
+const WAITING_PART: usize = 4;
+/// The most calls that wait for a provider on a worker, however many slots the worker has: every waiting call looks at
+/// each change of the queue.
+const MAX_WAITING: usize = 100;
 
 /// Limits of a worker.
 #[derive(Debug, Clone)]
@@ -39,6 +51,10 @@ pub struct WorkerLimits {
     /// sends four heartbeats in that time, so a database or a machine may stall for a second without harm. The work of
     /// a dead worker begins again elsewhere after the lease and about half a second.
     pub lease: Duration,
+    /// The time for which an LLM call waits in its slot for the configured limits of its provider, before the call gives
+    /// the slot back and comes again. Default 5 s: long enough to keep the attempts of waiting calls rare, and short
+    /// enough that the calls of other providers get a slot soon.
+    pub provider_wait: Duration,
     /// The time for which a failed model of a chain gets no calls, before one call tries it again. Default 60 s,
     /// because most outages of a provider take minutes.
     pub circuit: Duration,
@@ -61,10 +77,21 @@ impl Default for WorkerLimits {
             graceful_shutdown: Duration::from_secs(20),
             wait_for_peer: Duration::from_mins(5),
             lease: Duration::from_secs(2),
+            provider_wait: Duration::from_secs(5),
             circuit: Duration::from_mins(1),
             kept_tries: 20,
             refusal_pause: Duration::from_secs(1),
             renew_after_activities: 10_000,
+        }
+    }
+}
+
+impl WorkerLimits {
+    /// Returns the limits of the calls that wait for a provider.
+    pub fn provider_waits(&self) -> WaitLimits {
+        WaitLimits {
+            longest: self.provider_wait,
+            calls: (self.max_concurrent_activities / WAITING_PART).clamp(1, MAX_WAITING),
         }
     }
 }
@@ -78,6 +105,7 @@ pub(super) struct WorkerTable {
     graceful_shutdown: Option<Written<Time<SECOND, HOUR>>>,
     wait_for_peer: Option<Written<Time<0, HOUR>>>,
     lease: Option<Written<Lease>>,
+    provider_wait: Option<Written<ProviderWait>>,
     circuit: Option<Written<Time<0, HOUR>>>,
     kept_tries: Option<Written<Number<1, 50>>>,
     renew_after_activities: Option<Written<Renewals>>,
@@ -100,6 +128,7 @@ impl WorkerTable {
             graceful_shutdown: check.value_or(&self.graceful_shutdown, default.graceful_shutdown),
             wait_for_peer: check.value_or(&self.wait_for_peer, default.wait_for_peer),
             lease: check.value_or(&self.lease, default.lease),
+            provider_wait: check.value_or(&self.provider_wait, default.provider_wait),
             circuit: check.value_or(&self.circuit, default.circuit),
             kept_tries: check.value_or(&self.kept_tries, default.kept_tries),
             refusal_pause: default.refusal_pause,

@@ -14,8 +14,7 @@ use serde_json::Value;
 use crate::{
     caller::{Caller, CallerFields},
     error::ModelError,
-    gate::Admission,
-    gate::Gate,
+    gate::{Admission, Arrival, Gate, Later},
     profile::{Profile, ProfileSettings},
     provider::{Provider, ProviderKind},
 };
@@ -166,10 +165,10 @@ impl Endpoint {
     }
 
     /// Waits until the provider's limits let one more call begin.
-    pub(super) async fn admit(&self, tokens: u64) -> Admission {
+    pub(super) async fn admit(&self, arrival: &Arrival) -> Result<Admission, Later> {
         match &self.gate {
-            Some(gate) => gate.admit(tokens).await,
-            None => Admission::default(),
+            Some(gate) => gate.admit(arrival).await,
+            None => Ok(Admission::default()),
         }
     }
 

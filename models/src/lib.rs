@@ -60,7 +60,7 @@ pub use estimate::{BytesPerToken, TokenEstimate};
 pub use files::{
     BLOB_ID, FileKind, MAX_FILES_OF_RESULT, SentFile, SentFiles, estimated_bytes, named_by, told,
 };
-pub use gate::{Admission, CallLimits};
+pub use gate::{Admission, Arrival, CallLimits, Later, WaitLimits};
 pub use models::Models;
 pub use output::OutputFormat;
 pub use parameters::{Parameters, ReasoningEffort};

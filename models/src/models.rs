@@ -8,7 +8,7 @@ use crate::{
     client::StreamingClient,
     endpoint::ProviderError,
     error::ModelError,
-    gate::Admission,
+    gate::{Admission, Arrival, Later},
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
     provider::{Provider, ProviderKind, Providers},
     responses::ResponsesClient,
@@ -48,8 +48,8 @@ impl ModelClient for Models {
         self.client_of(provider).has_provider(provider)
     }
 
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        self.client_of(provider).admit(provider, tokens).await
+    async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
+        self.client_of(provider).admit(provider, arrival).await
     }
 
     async fn complete(

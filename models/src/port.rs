@@ -17,7 +17,7 @@ use crate::{
     error::ModelError,
     estimate::TokenEstimate,
     files::SentFiles,
-    gate::Admission,
+    gate::{Admission, Arrival, Later},
     output::OutputFormat,
     parameters::Parameters,
     profile::{Cache, Profile},
@@ -31,9 +31,14 @@ pub trait ModelClient: Send + Sync {
     /// True when the configuration has a provider of this name.
     fn has_provider(&self, provider: &str) -> bool;
 
-    /// Waits until the provider's limits let one more call begin. `tokens` is an estimate of the call's input and
-    /// output. The admission permits one call. Dropping the future gives up the position in the queue.
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission;
+    /// Waits until the provider's limits let one more call begin. The admission permits one call. Dropping the future
+    /// ends the wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Later`] when the call must give its slot back and come again: after the longest wait, or because enough older
+    /// calls wait already.
+    async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later>;
 
     /// Makes one call. The listener gets the reply piece by piece; the result is the whole reply. Dropping the future
     /// ends the call, but not a response in the background.
@@ -58,8 +63,10 @@ pub trait ReplyListener: Send + Sync {
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError>;
 
     /// Reports that an earlier attempt's response gives no reply ([`ModelRequest::attached`]). The client repeats the
-    /// call after this function returns.
-    async fn made_again(&mut self) {}
+    /// call after this function returns. An error ends the call with this error, before the repetition.
+    async fn made_again(&mut self) -> Result<(), ModelError> {
+        Ok(())
+    }
 
     /// Reports a piece of a text.
     fn delta(&mut self, part: Part, piece: &str);

@@ -7,7 +7,7 @@ use crate::{
     endpoint::ProviderError,
     error::ModelError,
     failure::unknown_provider,
-    gate::Admission,
+    gate::{Admission, Arrival, Later},
     provider::{Provider, Providers},
 };
 
@@ -39,10 +39,14 @@ impl<T: AsRef<Endpoint>> Targets<T> {
     }
 
     /// Waits until the provider's limits let one more call begin.
-    pub(super) async fn admit(&self, provider: &str, tokens: u64) -> Admission {
+    pub(super) async fn admit(
+        &self,
+        provider: &str,
+        arrival: &Arrival,
+    ) -> Result<Admission, Later> {
         match self.0.get(provider) {
-            Some(target) => target.as_ref().admit(tokens).await,
-            None => Admission::default(),
+            Some(target) => target.as_ref().admit(arrival).await,
+            None => Ok(Admission::default()),
         }
     }
 }

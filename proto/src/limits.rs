@@ -77,6 +77,25 @@ pub const AFTER_TURN_LIMIT_S: u32 = 60 * 60;
 /// short turns and slow hooks could have any number of running hooks.
 pub const MAX_HOOKS_AFTER_TURNS: usize = 64;
 
+/// The shortest time, in seconds, that a worker may set as its longest wait for the configured limits of a provider. Every
+/// attempt of an LLM call that only waits takes this time at the least, so the time limits the number of attempts.
+pub const MIN_PROVIDER_WAIT_S: u32 = 1;
+
+/// The longest time, in seconds, that a worker may set as its longest wait for the configured limits of a provider. The
+/// engine gives each attempt of an LLM call this time beside the time of the call.
+pub const MAX_PROVIDER_WAIT_S: u32 = 10 * 60;
+
+/// How long an LLM call waits for the configured limits of its provider in all attempts together, in seconds: 4000
+/// minutes, which are longer than a weekend. A call that waits for longer would wait for ever.
+pub const PROVIDER_QUEUE_LIMIT_S: u32 = 4000 * 60;
+
+/// The engine's pause after the first failed attempt of an LLM call, in seconds. The pause doubles with each attempt.
+pub const LLM_FIRST_PAUSE_S: u32 = 1;
+
+/// The longest pause of the engine between two attempts of an LLM call, in seconds, unless the failure asks for another
+/// pause.
+pub const LLM_LONGEST_PAUSE_S: u32 = 60;
+
 /// The most tool calls of a step. A reply with more tool calls is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use everturn_proto::{
     activities::AgentActivities,
-    limits::HEARTBEAT_TIMEOUT,
+    limits::{
+        HEARTBEAT_TIMEOUT,
+        LLM_FIRST_PAUSE_S, LLM_LONGEST_PAUSE_S, MAX_PROVIDER_WAIT_S, MIN_PROVIDER_WAIT_S,
+        PROVIDER_QUEUE_LIMIT_S,
+    },
     turn::{
         AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,
         LoadedTurn, PlannedCall, ReadInboxRequest, RecordRemoteToolRequest, RunToolRequest,
@@ -52,16 +56,23 @@ const NOT_HERE: &str = "the worker lacks a needed agent, tool or provider: askin
 /// store, or for a worker with the tool. The store counts the real model calls and tool executions, and the activity
 /// ends at their own limits.
 const ATTEMPTS: u32 = 100;
-/// The most attempts that the engine makes of an LLM call. Besides the attempts of [`ATTEMPTS`], a step waits for a
-/// provider that refuses its calls: an hour at the most, with pauses of 15 s at the least after the first minute.
-const THINK_ATTEMPTS: u32 = ATTEMPTS + 300;
+/// The most attempts of an LLM call that only wait for the configured limits of the provider. The activity ends the wait
+/// by its time, so these attempts take none of the attempts of failed calls.
+const QUEUE_ATTEMPTS: u32 = PROVIDER_QUEUE_LIMIT_S / MIN_PROVIDER_WAIT_S;
+/// The most attempts that the engine makes of an LLM call. Besides the attempts of [`ATTEMPTS`] and [`QUEUE_ATTEMPTS`], a
+/// step waits for a provider that refuses its calls: an hour at the most, with pauses of 15 s at the least after the
+/// first minute.
+const THINK_ATTEMPTS: u32 = ATTEMPTS + 300 + QUEUE_ATTEMPTS;
 /// The engine's extra time beyond the limit of an LLM call or a tool, which ends itself at its limit. A busy machine is
 /// late by some seconds. The engine would repeat an attempt that it gave up on: the call is paid again, or its outcome
 /// is unknown.
 const ATTEMPT_GRACE: Duration = Duration::from_secs(10);
-/// How long one attempt of an LLM call may wait for the configured limits of its provider. The engine notices the death
-/// of the worker by missing heartbeats meanwhile.
-const PROVIDER_WAIT: Duration = Duration::from_mins(10);
+/// How long one attempt of an LLM call may wait for the configured limits of its provider. The worker usually waits for a
+/// shorter time, which only the worker knows. The engine notices the death of the worker by missing heartbeats meanwhile.
+const PROVIDER_WAIT: Duration = Duration::from_secs(MAX_PROVIDER_WAIT_S as u64);
+/// The engine's pauses between the attempts of an LLM call.
+const LLM_FIRST_PAUSE: Duration = Duration::from_secs(LLM_FIRST_PAUSE_S as u64);
+const LLM_LONGEST_PAUSE: Duration = Duration::from_secs(LLM_LONGEST_PAUSE_S as u64);
 /// The number of LLM time-outs that ends the turn. More attempts would pay for an equally long answer again.
 const LLM_TIMEOUTS: u32 = 2;
 
@@ -256,8 +267,8 @@ pub(crate) async fn think(
             .cancellation_token(cancellation.clone())
             .retry_policy(
                 RetryPolicy::builder()
-                    .initial_interval(Duration::from_secs(1))
-                    .maximum_interval(Duration::from_secs(60))
+                    .initial_interval(LLM_FIRST_PAUSE)
+                    .maximum_interval(LLM_LONGEST_PAUSE)
                     .maximum_attempts(THINK_ATTEMPTS)
                     .build(),
             )

@@ -12,7 +12,7 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio::time::timeout;
 
-use super::{claimed::Claimed, reply::Failed};
+use super::{claimed::Claimed, queue::Queue, reply::Failed};
 use crate::{cancels, failure as fail};
 
 /// The time limit for the engine and the provider at the end of a cancelled turn. A response that is not cancelled
@@ -23,13 +23,13 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Listener<'a> {
     claimed: &'a Claimed<'a>,
     model_calls: &'a dyn ModelCalls,
-    client: &'a dyn ModelClient,
+    queue: Queue<'a>,
     pub(super) text: &'a TextWriter,
     provider: &'a str,
     model: &'a str,
     /// The response's id, after the provider has told it.
     response_id: Option<String>,
-    /// The reason why the response could not be noted.
+    /// The reason why the response could not be noted, or may not be made again now.
     refused: Option<ActivityError>,
     /// Holds the call's slot among the calls of the provider.
     pub(super) admission: Admission,
@@ -41,9 +41,8 @@ impl<'a> Listener<'a> {
     /// Makes the listener. `earlier` is the response of an earlier attempt; readers see its text go on instead of
     /// starting anew.
     pub(super) fn new(
-        claimed: &'a Claimed<'a>,
+        queue: Queue<'a>,
         model_calls: &'a dyn ModelCalls,
-        client: &'a dyn ModelClient,
         agent: &'a AgentDefinition,
         text: &'a TextWriter,
         earlier: Option<BackgroundResponse>,
@@ -52,9 +51,9 @@ impl<'a> Listener<'a> {
         let earlier = earlier.filter(|it| it.provider == agent.provider && it.model == model);
         text.set_continues(earlier.is_some());
         Self {
-            claimed,
+            claimed: queue.claimed,
             model_calls,
-            client,
+            queue,
             text,
             provider: &agent.provider,
             model,
@@ -120,11 +119,22 @@ impl ReplyListener for Listener<'_> {
         ))
     }
 
-    async fn made_again(&mut self) {
+    async fn made_again(&mut self) -> Result<(), ModelError> {
+        // The call has skipped the limits of the provider because a response existed (`ProviderLimits::wait`).
+        match self.queue.admit(self.provider, self.tokens).await {
+            Ok(admission) => self.admission = admission,
+            // The listener keeps the response, because the next attempt takes over the response's reservation.
+            Err(later) => {
+                self.refused = Some(self.queue.leave(self.provider, later).await);
+                return Err(ModelError::new(
+                    FailureCode::LlmRateLimited,
+                    "The call waits for the limits of its provider.",
+                ));
+            }
+        }
         self.response_id = None;
         self.text.set_continues(false);
-        // The call has skipped the limits of the provider because a response existed (`ProviderLimits::wait`).
-        self.admission = self.client.admit(self.provider, self.tokens).await;
+        Ok(())
     }
 
     fn delta(&mut self, part: Part, piece: &str) {

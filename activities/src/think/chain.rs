@@ -99,7 +99,7 @@ impl FailedModel<'_> {
             return self.refused(pick, error, failed, listener).await;
         }
         let Some(chain) = &pick.own.fallback else {
-            return fail::from_model(error, calls);
+            return fail::from_model(error, calls, self.attempts());
         };
         // The number of possibly billed calls is limited, however many models the chain has.
         let is_over = !is_refused && calls >= fail::STEP_CALLS;
@@ -108,7 +108,7 @@ impl FailedModel<'_> {
             Outcome::Again if is_over => return fail::of_chain(error, NextTry::Never),
             Outcome::Again => {
                 failed.chain.failures += 1;
-                NextTry::AsProviderAsks
+                NextTry::AsProviderAsks(fail::pause_after(calls, self.attempts()))
             }
             Outcome::GivesUp => {
                 if !error.code.is_about_the_request() {
@@ -130,6 +130,11 @@ impl FailedModel<'_> {
         };
         let noted = self.note_failure(pick, failed, listener).await;
         noted.map_or_else(|other| other, |()| fail::of_chain(error, retry))
+    }
+
+    /// Returns the number of the engine's attempts so far.
+    fn attempts(&self) -> u32 {
+        self.claimed.attempt.ctx.info().attempt
     }
 
     /// Goes on after a refused call: to the next model at once, or otherwise to a wait.

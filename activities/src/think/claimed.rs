@@ -3,7 +3,10 @@
 //! Must not be here: the dependencies of the stages (`thinker`), and inputs that a single stage needs.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::SystemTime,
 };
 
@@ -28,6 +31,22 @@ pub(super) struct Claimed<'a> {
     pub(super) started_at: SystemTime,
     /// The call of the model that the provider may bill. `None` before the call, and after a refusal.
     pub(super) open_call: OpenCall,
+    /// Set when the attempt ends without a call, because the call goes back to the queue of its provider.
+    pub(super) went_back: WentBack,
+}
+
+/// The return of a call to the queue of its provider. The claim is given back, and the store needs no note of a try.
+#[derive(Debug, Default)]
+pub(super) struct WentBack(AtomicBool);
+
+impl WentBack {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// The call that may be billed, in a turn without a budget.

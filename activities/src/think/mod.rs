@@ -22,6 +22,7 @@
 //!   failure; [`patience`]: the wait for a provider that refuses calls
 //! - [`tries`]: the reason of a try without a reply, for the store
 //! - [`stops`]: the end of a call that became useless or was stopped
+//! - [`queue`]: the return of a call to the queue of its provider
 //! - [`background`]: the receiver of a reply, and a response that the provider makes in the background
 //! - [`claimed`]: the inputs that most stages share; [`reply`]: the outcome of a call
 //! - [`window`]: what fits, and what is compacted; [`measures`]: the bytes per token
@@ -53,6 +54,7 @@ mod model_name;
 mod patience;
 mod pick;
 mod provider_limits;
+mod queue;
 mod reply;
 mod request;
 mod sent_files;
@@ -83,7 +85,7 @@ use self::{
     budget::estimated_tokens,
     calls::{cancelled, plan},
     chain::answered_by,
-    claimed::{Claimed, OpenCall},
+    claimed::{Claimed, OpenCall, WentBack},
     pick::Pick,
     reply::{Failed, Reply},
 };
@@ -120,6 +122,7 @@ impl Thinker {
             log_id: &call.log_id,
             generation: call.generation,
             open_call: OpenCall::default(),
+            went_back: WentBack::default(),
             started_at: SystemTime::now(),
         };
         if request.before_turn {
@@ -157,7 +160,10 @@ impl Thinker {
             }
         };
         let (called, ()) = tokio::join!(called, self.cancel_left(left));
-        if let Err(error) = &called {
+        // A call that goes back to the queue was not tried.
+        if let Err(error) = &called
+            && !claimed.went_back.is_set()
+        {
             self.tries(claimed).note(&pick, error).await;
         }
         called
@@ -183,7 +189,8 @@ impl Thinker {
         // The state of a whole call is too large for the stack of a caller.
         let state = Box::pin(self.state(claimed, pick, &text, request, call)).await;
         // A response in the background goes on, and the next attempt reads the response.
-        if state.is_err() && call.background.is_none() {
+        let is_unanswered = state.is_err() && !claimed.went_back.is_set();
+        if is_unanswered && call.background.is_none() {
             self.budget(claimed, call).unanswered().await;
         }
         let stored = self.store(claimed).run(state?).await?;

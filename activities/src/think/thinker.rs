@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_models::{Caller, ModelClient};
+use everturn_models::{Caller, ModelClient, WaitLimits};
 use everturn_proto::{
     ConversationName,
     turn::{AgentDefinition, ThinkRequest},
@@ -22,7 +22,7 @@ use super::{
     chain::FailedModel, checkpoint::Checkpoint, circuits::Circuits, claim::Claim, claimed::Claimed,
     compaction::Compaction, context::ContextReader, definitions::Approvals, here::Here,
     hook_step::HookStep, known_contexts::KnownContexts, measures::Measures, pick::Pick,
-    provider_limits::ProviderLimits, request::RequestMaker, sent_files::FileReader,
+    provider_limits::ProviderLimits, queue::Queue, request::RequestMaker, sent_files::FileReader,
     stops::StoppedCall, store::Store, tries::Tries,
 };
 use crate::{
@@ -46,6 +46,8 @@ pub(crate) struct Thinker {
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) known: Known,
+    /// The limits of the calls that wait for the limits of a provider.
+    pub(crate) provider_waits: WaitLimits,
     pub(crate) retries: Retries,
     /// The way by which answers to approvals must come.
     pub(crate) approval_answers: AnswersFrom,
@@ -130,9 +132,7 @@ impl Thinker {
         limit: Duration,
     ) -> ProviderLimits<'a> {
         ProviderLimits {
-            claimed,
-            steps: &*self.steps,
-            model: &*self.model,
+            queue: self.queue(claimed),
             stopped: self.stopped(claimed),
             limit,
         }
@@ -229,8 +229,17 @@ impl Thinker {
         text: &'a TextWriter,
         earlier: Option<BackgroundResponse>,
     ) -> Listener<'a> {
-        let (model_calls, model) = (&*self.model_calls, &*self.model);
-        Listener::new(claimed, model_calls, model, agent, text, earlier)
+        let queue = self.queue(claimed);
+        Listener::new(queue, &*self.model_calls, agent, text, earlier)
+    }
+
+    fn queue<'a>(&'a self, claimed: &'a Claimed<'a>) -> Queue<'a> {
+        Queue {
+            claimed,
+            steps: &*self.steps,
+            model: &*self.model,
+            limits: self.provider_waits,
+        }
     }
 
     pub(super) fn stopped<'a>(&'a self, claimed: &'a Claimed<'a>) -> StoppedCall<'a> {

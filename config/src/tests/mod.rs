@@ -25,6 +25,7 @@ mod reloaded;
 mod remote;
 mod skills;
 mod start;
+mod worker;
 
 use super::{Config, ConfigError, ReadBy};
 

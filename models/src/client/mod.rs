@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder};
 use crate::{
     endpoint::{Endpoint, HttpClients, ProviderError},
     error::ModelError,
-    gate::Admission,
+    gate::{Admission, Arrival, Later},
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
     profile::Profile,
     provider::{ProviderKind, Providers},
@@ -65,8 +65,8 @@ impl ModelClient for StreamingClient {
         self.targets.has(provider)
     }
 
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        self.targets.admit(provider, tokens).await
+    async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
+        self.targets.admit(provider, arrival).await
     }
 
     async fn complete(

@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
                     }
                 };
             }
-            self.events.made_again().await;
+            self.events.made_again().await?;
         }
         let stream = self.ask().await?;
         self.follow(Some(stream)).await

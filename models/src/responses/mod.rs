@@ -31,7 +31,7 @@ use crate::{
     endpoint::{HttpClients, ProviderError},
     error::ModelError,
     failure,
-    gate::Admission,
+    gate::{Admission, Arrival, Later},
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
     provider::Providers,
     targets::Targets,
@@ -63,8 +63,8 @@ impl ModelClient for ResponsesClient {
         self.targets.has(provider)
     }
 
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        self.targets.admit(provider, tokens).await
+    async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
+        self.targets.admit(provider, arrival).await
     }
 
     async fn complete(

@@ -81,8 +81,8 @@ impl<'a> Events<'a> {
     }
 
     /// Reports to the listener that the call is made again.
-    pub(super) async fn made_again(&mut self) {
-        self.hearing.listener().made_again().await;
+    pub(super) async fn made_again(&mut self) -> Result<(), ModelError> {
+        self.hearing.listener().made_again().await
     }
 
     /// Takes an event. Returns the response when the event ends it.

@@ -230,6 +230,7 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
         queues,
         wait_for_peer: limits.wait_for_peer,
         circuit: limits.circuit,
+        provider_waits: limits.provider_waits(),
         retries: Retries {
             kept_tries: limits.kept_tries,
             refusal_pause: limits.refusal_pause,

@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use everturn_models::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener, Usage,
+    Admission, Arrival, Later, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
+    Usage,
 };
 use everturn_proto::turn::Prices;
 use everturn_stream::Part;
@@ -62,8 +63,8 @@ impl ReplyListener for Timed<'_> {
         self.listener.accepted(response_id).await
     }
 
-    async fn made_again(&mut self) {
-        self.listener.made_again().await;
+    async fn made_again(&mut self) -> Result<(), ModelError> {
+        self.listener.made_again().await
     }
 
     fn delta(&mut self, part: Part, piece: &str) {
@@ -80,8 +81,8 @@ impl ModelClient for MeasuredModel {
         self.client.has_provider(provider)
     }
 
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        self.client.admit(provider, tokens).await
+    async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
+        self.client.admit(provider, arrival).await
     }
 
     async fn complete(

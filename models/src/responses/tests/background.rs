@@ -187,6 +187,20 @@ async fn a_response_that_came_to_nothing_is_made_again() {
 }
 
 #[tokio::test]
+async fn a_response_that_may_not_be_made_again_now_is_not_asked_for() {
+    let server = Server::start([Script::status(404, "{}")]).await;
+    let client = client(server.base_url(), true);
+    let mut recorder = Recorder {
+        refuses: true,
+        ..Recorder::default()
+    };
+    let reply = client.complete(attached("resp_0"), &mut recorder).await;
+    assert_eq!(reply.unwrap_err().code, FailureCode::LlmRateLimited);
+    assert_eq!(recorder.heard, [Heard::MadeAgain]);
+    assert_eq!(server.seen().len(), 1, "only the state was read");
+}
+
+#[tokio::test]
 async fn each_attempt_names_the_call_the_same() {
     for _ in 0..2 {
         let server = Server::start([Script::named([completed(&[message("Hi")])])]).await;

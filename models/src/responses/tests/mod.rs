@@ -48,8 +48,12 @@ impl ReplyListener for Recorder {
         Ok(())
     }
 
-    async fn made_again(&mut self) {
+    async fn made_again(&mut self) -> Result<(), ModelError> {
         self.heard.push(Heard::MadeAgain);
+        if self.refuses {
+            return Err(ModelError::new(FailureCode::LlmRateLimited, "not now"));
+        }
+        Ok(())
     }
 
     fn delta(&mut self, part: Part, piece: &str) {

@@ -1,5 +1,7 @@
 //! Headers, parameters and limits of the configuration.
 
+use std::time::UNIX_EPOCH;
+
 use everturn_proto::{
     Json,
     turn::{AgentDefinition, AgentOutput},
@@ -7,7 +9,11 @@ use everturn_proto::{
 };
 
 use super::*;
-use crate::{gate::CallLimits, output::OutputFormat, parameters::Parameters};
+use crate::{
+    gate::{Arrival, CallLimits, WaitLimits},
+    output::OutputFormat,
+    parameters::Parameters,
+};
 
 fn whole() -> Script {
     Script::named([completed(&[message("Hi")])])
@@ -145,11 +151,16 @@ async fn calls_over_the_limits_wait() {
         },
         ..with_header(&server)
     });
-    let is_open = async || {
-        let admitted = tokio::time::timeout(Duration::from_millis(1), client.admit("p", 1)).await;
-        admitted.is_ok()
+    let arrival = Arrival {
+        tokens: 1,
+        asked_at: UNIX_EPOCH,
+        limits: WaitLimits {
+            longest: Duration::from_millis(1),
+            calls: 1,
+        },
     };
-    let admission = client.admit("p", 1).await;
+    let is_open = async || client.admit("p", &arrival).await.is_ok();
+    let admission = client.admit("p", &arrival).await.unwrap();
     assert!(!is_open().await);
     drop(admission);
     assert!(is_open().await);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_models::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
+    Admission, Arrival, Later, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
 };
 use everturn_stream::Part;
 use everturn_telemetry::trace::SCOPE;
@@ -102,8 +102,8 @@ impl ReplyListener for Noted<'_> {
         self.listener.accepted(response_id).await
     }
 
-    async fn made_again(&mut self) {
-        self.listener.made_again().await;
+    async fn made_again(&mut self) -> Result<(), ModelError> {
+        self.listener.made_again().await
     }
 
     fn delta(&mut self, part: Part, piece: &str) {
@@ -120,8 +120,8 @@ impl ModelClient for TracedModel {
         self.client.has_provider(provider)
     }
 
-    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        self.client.admit(provider, tokens).await
+    async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
+        self.client.admit(provider, arrival).await
     }
 
     async fn complete(
