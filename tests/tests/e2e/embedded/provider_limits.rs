@@ -1,10 +1,11 @@
-//! The limits of a provider: a burst of turns waits for them, and a cancel reaches a call that waits.
+//! The limits of a provider: a burst of turns waits for them, a cancel reaches a call that waits, and the waiting calls
+//! leave slots to the calls of other providers.
 
 use std::time::{Duration, Instant};
 
 use everturn_tests::{
     events::{count, types},
-    model::{CallUsage, Model, Reply},
+    model::{CallUsage, Model, Reply, Request},
     stack::Stack,
     wait,
 };
@@ -113,4 +114,75 @@ async fn calls_take_what_they_took_of_the_tokens_of_a_minute() {
         begun.elapsed()
     );
     assert_eq!(stack.model.requests().len(), 2);
+}
+
+/// The waiting turns, on a worker with two slots.
+const MANY: usize = 8;
+
+#[tokio::test]
+async fn calls_that_wait_for_a_provider_leave_slots_to_another_provider() {
+    let model = Model::start(|request: &Request| {
+        let reply = Reply::text("Here it is.");
+        if request.last("user").starts_with("limited") {
+            reply.held()
+        } else {
+            reply
+        }
+    });
+    let stack = Stack::new(model.await).await;
+    stack.configure(&format!(
+        "[providers.limited]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_concurrent_calls = 1\n\
+         [agents.limited]\nprovider = \"limited\"\nmodel = \"m\"\nllm_timeout = \"1h\"\n\
+         [worker]\nmax_concurrent_activities = 2\nprovider_wait = \"1s\"\n",
+        stack.model.base_url()
+    ));
+    let _gateway = stack.gateway().await;
+    let probes = Probes::free();
+    let _worker = probes.spawn(&stack, &["worker"], &[]);
+    let client = stack.client();
+    let mut waiting = Vec::new();
+    for turn in 0..MANY {
+        let conversation = client.create_conversation(Some("limited")).await.unwrap();
+        let message = format!("limited {turn}");
+        client.submit(&conversation, &message, None).await.unwrap();
+        waiting.push(conversation);
+    }
+    // One call runs in one slot, and another call waits in the other slot.
+    stack.asked(1).await;
+    let line = "everturn_model_calls_waiting{provider=\"limited\"} 1\n";
+    wait::until(line, || async {
+        probes.text().await?.contains(line).then_some(())
+    })
+    .await;
+    let (free, _) = stack.ask("free").await;
+    let events = stack.ended(&free, 1).await;
+    assert_eq!(types(&events), "user_message assistant_message complete");
+    let asked: Vec<_> = stack.model.requests();
+    let asked: Vec<_> = asked.iter().map(|request| request.last("user")).collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+
+    // A cancel ends a wait between two attempts, too.
+    let is_running = |turn: &usize| asked.contains(&format!("limited {turn}"));
+    let cancelled = waiting.remove((0..MANY).rfind(|turn| !is_running(turn)).unwrap());
+    let path = format!("/conversations/{cancelled}/cancel");
+    assert_eq!(stack.post(&path, &json!({})).await.0, 202);
+    let events = stack.ended(&cancelled, 1).await;
+    assert_eq!(count(&events, "cancelled"), 1, "{events:#?}");
+
+    stack.model.release();
+    for conversation in &waiting {
+        let events = stack.ended(conversation, 1).await;
+        assert_eq!(types(&events), "user_message assistant_message complete");
+        assert_eq!(scheduled(&stack, conversation).await, 1);
+    }
+    assert_eq!(stack.model.requests().len(), MANY, "no call is made twice");
+}
+
+/// Returns the number of activities in the history of a conversation. The attempts of an activity add no events.
+async fn scheduled(stack: &Stack, conversation: &str) -> usize {
+    let history = stack.history(conversation).await;
+    let activities = history
+        .iter()
+        .filter(|event| event["eventType"] == "EVENT_TYPE_ACTIVITY_TASK_SCHEDULED");
+    activities.count()
 }
