@@ -46,7 +46,7 @@ pub(super) struct CallBody {
     started_at: Option<String>,
     /// Time when the answer was stored.
     stored_at: String,
-    /// Milliseconds between both times, including waits for the limits of the provider.
+    /// Milliseconds between both times, including the last wait in a slot for the limits of the provider.
     #[schema(required = true)]
     duration_ms: Option<u32>,
     usage: UsageBody,
