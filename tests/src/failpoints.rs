@@ -15,12 +15,6 @@ impl Stack {
         self.worker_with(&[("EVERTURN_FAILPOINT", &self.stop_at(failpoint))])
     }
 
-    /// Starts a worker that stops at a failpoint as [`Stack::worker_stopping_at`] does, and whose tool executions stop
-    /// as [`Stack::worker_holding`] does.
-    pub fn worker_stopping_and_holding(&self, failpoint: &str) -> Process {
-        self.worker_holding(&[("EVERTURN_FAILPOINT", &self.stop_at(failpoint))])
-    }
-
     fn stop_at(&self, failpoint: &str) -> String {
         format!("{failpoint}={}", self.path(failpoint).display())
     }

@@ -47,8 +47,8 @@ impl Turns for Database {
                 })
                 .await;
         }
-        self.in_time(async { inbox::read(&mut *self.reader().acquire().await?, request).await })
-            .await
+        let read = async { inbox::read(&mut *self.reader().acquire().await?, request).await };
+        self.in_time(Box::pin(read)).await
     }
 
     async fn begin_sub_agent(

@@ -206,7 +206,10 @@ pub async fn hooks_wait_for_their_workflow_until_they_begin(backend: &impl Backe
     let before = again - TimeDelta::seconds(1);
     assert_eq!(due(store, before).await, [""; 0]);
     let after = again + TimeDelta::seconds(1);
-    assert_eq!(due(store, after).await, [turn.execution.clone()]);
+    assert_eq!(
+        due(store, after).await,
+        std::slice::from_ref(&turn.execution)
+    );
 
     let (step, calls) = (turn.step(AFTER_TURN_STEP), hooks(&turn, 1));
     assert!(store.begin_after_turn(&step, &calls).await.unwrap());
@@ -220,7 +223,10 @@ pub async fn hooks_wait_for_their_workflow_until_they_begin(backend: &impl Backe
 pub async fn hooks_that_are_given_up_wait_no_longer(backend: &impl Backend) {
     let turn = ended(backend, "m").await;
     let store = &turn.store;
-    assert_eq!(due(store, later()).await, [turn.execution.clone()]);
+    assert_eq!(
+        due(store, later()).await,
+        std::slice::from_ref(&turn.execution)
+    );
     assert!(store.note_hooks(&turn.execution, None).await.unwrap());
     assert_eq!(due(store, later()).await, [""; 0]);
     assert!(!store.note_hooks(&turn.execution, None).await.unwrap());

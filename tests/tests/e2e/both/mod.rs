@@ -8,4 +8,3 @@ mod races;
 pub(crate) mod resume;
 mod tool_crash;
 pub(crate) mod turn;
-mod zombies;

@@ -79,20 +79,6 @@ pub(crate) async fn ended_once(stack: &Stack, conversation: &str) {
 }
 
 #[tokio::test]
-async fn two_resumes_at_once_start_one_run() {
-    let (stack, _running, conversation) = terminated_in_mid_stream().await;
-    let (first, second) =
-        tokio::join!(resume(&stack, &conversation), resume(&stack, &conversation));
-    let running = (202, json!({"status": "running"}));
-    let answers = [&first, &second];
-    assert!(
-        answers.contains(&&resuming(0)) && answers.contains(&&running),
-        "{answers:?}"
-    );
-    ended_once(&stack, &conversation).await;
-}
-
-#[tokio::test]
 async fn a_repeated_post_brings_its_turn_back() {
     let (stack, _running, conversation) = terminated_in_mid_stream().await;
     let body = json!({"content": "change something", "message_id": "mine", "on_busy": "interrupt"});

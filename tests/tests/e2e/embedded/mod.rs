@@ -25,7 +25,6 @@ mod conversations;
 mod cut_replies;
 mod dev;
 mod documents;
-mod edges;
 mod elsewhere;
 mod every_exit;
 pub(crate) mod fallback;

@@ -1,5 +1,6 @@
 //! kill -9 of a gateway that has taken a request and not answered it (invariant 9, accepted means durable). A client
-//! that repeats the request, to another gateway or to the restarted one, gets the same message and the same turn.
+//! that repeats the request, to another gateway or to the restarted one, gets the same message and the same turn. The
+//! simulation kills gateways at every other moment.
 //!
 //! The moments are exact without failpoints, because a proxy between that gateway and Temporal holds back what either
 //! of them sends.
@@ -16,7 +17,6 @@ use everturn_tests::{
 use futures::{StreamExt, future::join_all};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 /// Number of the gateway that is killed. It reaches Temporal through the proxy.
 const FRAGILE: usize = 0;
@@ -32,14 +32,8 @@ enum Route {
 /// When the gateway is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
-    /// The gateway has received half of the request.
-    BeforeStoring,
     /// The message is stored, and no workflow has been signalled.
     BeforeSignalling,
-    /// The workflow exists, and no worker has run it.
-    Started,
-    /// The workflow of a running turn has the message in its inbox.
-    QueuedBehind,
     /// The turn of the message has ended.
     TurnEnded,
 }
@@ -47,7 +41,7 @@ enum Moment {
 impl Moment {
     /// Returns whether a worker runs when the gateway is killed; otherwise one is started afterwards.
     fn has_worker(self) -> bool {
-        matches!(self, Self::QueuedBehind | Self::TurnEnded)
+        self == Self::TurnEnded
     }
 
     fn passing(self) -> Passing {
@@ -108,25 +102,12 @@ impl Case<'_> {
     async fn reached(&self, moment: Moment) {
         let stack = self.stack;
         match moment {
-            Moment::BeforeStoring => assert!(!self.is_stored().await),
             Moment::BeforeSignalling => {
                 wait::until("the message is stored", || async {
                     self.is_stored().await.then_some(())
                 })
                 .await;
                 assert_eq!(self.signals().await, 0);
-            }
-            Moment::Started => {
-                wait::until("the workflow exists", || async {
-                    (self.signals().await == 1).then_some(())
-                })
-                .await;
-            }
-            Moment::QueuedBehind => {
-                wait::until("the turn was told", || async {
-                    (self.signals().await == 2).then_some(())
-                })
-                .await;
             }
             Moment::TurnEnded => drop(stack.ended(&self.conversation, 1).await),
         }
@@ -153,22 +134,6 @@ impl Case<'_> {
             .iter()
             .filter(|event| event["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED")
             .count()
-    }
-
-    /// Opens a connection and sends half of the request.
-    async fn half_a_request(&self) -> TcpStream {
-        let request = self.request(FRAGILE, Naming::Body).build().unwrap();
-        let body = request.body().unwrap().as_bytes().unwrap();
-        let address = self.stack.gateway_url(FRAGILE).replace("http://", "");
-        let mut connection = TcpStream::connect(&address).await.unwrap();
-        let head = format!(
-            "POST {} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            request.url().path(),
-            body.len(),
-        );
-        connection.write_all(head.as_bytes()).await.unwrap();
-        connection.write_all(&body[..body.len() / 2]).await.unwrap();
-        connection
     }
 }
 
@@ -215,11 +180,10 @@ async fn frames(response: reqwest::Response, is_last: impl Fn(&SseFrame) -> bool
     seen
 }
 
-/// Script of the model. The reply to a message that others wait behind is held; every other turn has two steps.
+/// Script of the model: a turn has two steps.
 fn script(request: &Request) -> Reply {
-    match (request.last("user").as_str(), request.results_since_user()) {
-        ("wait", _) => Reply::text("I am busy").held(),
-        (_, 0) => Reply::text("I look it up.").call("test_read", &json!({"effect": true})),
+    match request.results_since_user() {
+        0 => Reply::text("I look it up.").call("test_read", &json!({"effect": true})),
         _ => Reply::text("This is it."),
     }
 }
@@ -242,14 +206,6 @@ async fn killed_on(route: Route, moment: Moment) {
         .await;
     let worker = moment.has_worker().then(|| stack.worker());
     let conversation = stack.client().create_conversation(None).await.unwrap();
-    if moment == Moment::QueuedBehind {
-        stack
-            .client()
-            .submit(&conversation, "wait", None)
-            .await
-            .unwrap();
-        stack.asked(1).await;
-    }
     let case = Case {
         stack: &stack,
         route,
@@ -257,19 +213,13 @@ async fn killed_on(route: Route, moment: Moment) {
     };
 
     temporal.pass(moment.passing());
-    if moment == Moment::BeforeStoring {
-        let _half = case.half_a_request().await;
-        case.reached(moment).await;
-        fragile.kill().await;
-    } else {
-        let answer = tokio::spawn(accepted(case.request(FRAGILE, Naming::Body), route));
-        case.reached(moment).await;
-        fragile.kill().await;
-        answer
-            .await
-            .unwrap()
-            .expect_err("the gateway has answered before it was killed");
-    }
+    let answer = tokio::spawn(accepted(case.request(FRAGILE, Naming::Body), route));
+    case.reached(moment).await;
+    fragile.kill().await;
+    answer
+        .await
+        .unwrap()
+        .expect_err("the gateway has answered before it was killed");
 
     // The first repeated request goes to the other gateway for one route, and to the restarted gateway for the other.
     let (_fragile, first, second) = if route == Route::Messages {
@@ -282,25 +232,18 @@ async fn killed_on(route: Route, moment: Moment) {
         (fragile, first, case.post(OTHER, Naming::Body).await)
     };
     assert_eq!(first, second);
-    stack.model.release();
     let _worker = worker.unwrap_or_else(|| stack.worker());
-    case.is_one_turn(moment, &first).await;
+    case.is_one_turn(&first).await;
 }
 
 /// Event types of the message's whole turn.
 const TURN: &str = "user_message thought act observe assistant_message complete";
-const TURN_BEFORE: &str = "user_message assistant_message complete";
 
 impl Case<'_> {
     /// Asserts that the message with this id has one turn, and that nothing was paid or done twice.
-    async fn is_one_turn(&self, moment: Moment, message_id: &str) {
+    async fn is_one_turn(&self, message_id: &str) {
         let (stack, conversation) = (self.stack, &self.conversation);
-        let (turns, expected) = if moment == Moment::QueuedBehind {
-            (2, format!("{TURN_BEFORE} {TURN}"))
-        } else {
-            (1, TURN.to_owned())
-        };
-        assert_eq!(types(&stack.ended(conversation, turns).await), expected);
+        assert_eq!(types(&stack.ended(conversation, 1).await), TURN);
         stack.workflow_status(conversation, "COMPLETED").await;
 
         // The client repeats the request after the turn, with its id in the header instead of the body.
@@ -325,17 +268,14 @@ impl Case<'_> {
                 .collect();
             assert_eq!(names.join(" "), TURN);
         }
-        let events = stack.ended(conversation, turns).await;
-        assert_eq!(types(&events), expected);
-        let own = &events[events.len() - TURN.split(' ').count()..];
-        assert!(
-            own.iter().all(|event| event["message_id"] == message_id),
-            "{events:#?}"
-        );
-        assert_eq!(own[0]["event_data"]["content"], CONTENT);
+        let events = stack.ended(conversation, 1).await;
+        assert_eq!(types(&events), TURN);
+        let is_own = |event: &Value| event["message_id"] == message_id;
+        assert!(events.iter().all(is_own), "{events:#?}");
+        assert_eq!(events[0]["event_data"]["content"], CONTENT);
         assert_eq!(
             stack.model.requests().len(),
-            turns + 1,
+            2,
             "each step asks the model once"
         );
         assert_eq!(stack.effects().len(), 1);
@@ -343,23 +283,8 @@ impl Case<'_> {
 }
 
 #[tokio::test]
-async fn before_storing_the_message() {
-    killed(Moment::BeforeStoring).await;
-}
-
-#[tokio::test]
 async fn between_storing_and_signalling() {
     killed(Moment::BeforeSignalling).await;
-}
-
-#[tokio::test]
-async fn between_starting_the_workflow_and_answering() {
-    killed(Moment::Started).await;
-}
-
-#[tokio::test]
-async fn between_signalling_a_running_turn_and_answering() {
-    killed(Moment::QueuedBehind).await;
 }
 
 #[tokio::test]
