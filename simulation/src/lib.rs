@@ -22,16 +22,27 @@ mod simulation;
 mod worker;
 mod world;
 
+use std::panic::catch_unwind;
+
 use tokio::{runtime::Builder, task::LocalSet};
 
 pub use simulation::{Outcome, simulate};
 
-/// Runs the simulation of a seed on this thread.
+/// Runs the simulation of a seed on this thread. A panic of the product's code is a violation.
 ///
 /// # Errors
 ///
 /// An error when the store cannot be opened.
 pub fn run(seed: u64) -> anyhow::Result<Outcome> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, simulate(seed))
+    let ended = catch_unwind(|| {
+        let runtime = Builder::new_current_thread().enable_time().build()?;
+        LocalSet::new().block_on(&runtime, simulate(seed))
+    });
+    ended.unwrap_or_else(|_panic| {
+        Ok(Outcome {
+            violations: vec!["the code panics, as stderr says".to_owned()],
+            story: Vec::new(),
+            steps: 0,
+        })
+    })
 }

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
 };
 
 use tokio::{
@@ -40,6 +41,25 @@ struct Actors {
     next: ActorId,
     all: BTreeMap<ActorId, Actor>,
     story: Vec<String>,
+    /// The actors that ended with a panic.
+    panicked: Vec<String>,
+}
+
+/// The end of an actor, also by a panic. Without the end, the schedule would wait for the actor for ever.
+struct Ends {
+    schedule: Schedule,
+    id: ActorId,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let mut actors = self.schedule.lock();
+        let actor = actors.all.remove(&self.id);
+        if let Some(actor) = actor.filter(|_| thread::panicking()) {
+            actors.panicked.push(actor.name);
+        }
+        self.schedule.moved.notify_one();
+    }
 }
 
 /// The schedule, shared by the actors.
@@ -92,10 +112,9 @@ impl Schedule {
         };
         let schedule = self.clone();
         let task = tokio::task::spawn_local(ACTOR.scope(id, async move {
-            schedule.step("begins").await;
+            let ends = Ends { schedule, id };
+            ends.schedule.step("begins").await;
             work.await;
-            schedule.lock().all.remove(&id);
-            schedule.moved.notify_one();
         }));
         if let Some(actor) = self.lock().all.get_mut(&id) {
             actor.task = Some(task);
@@ -167,6 +186,11 @@ impl Schedule {
     /// Adds a line to the story of the run.
     pub(crate) fn tell(&self, line: impl Into<String>) {
         self.lock().story.push(line.into());
+    }
+
+    /// Returns the names of the actors that ended with a panic.
+    pub(crate) fn panicked(&self) -> Vec<String> {
+        self.lock().panicked.clone()
     }
 
     /// Returns the story of the run.

@@ -95,6 +95,8 @@ pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
     simulation.check_end().await?;
     let mut violations = std::mem::take(&mut simulation.world.facts().violations);
     violations.append(&mut simulation.world.engine().unknown_commands);
+    let panicked = simulation.world.schedule.panicked();
+    violations.extend(panicked.iter().map(|actor| format!("{actor} panics")));
     let outcome = Outcome {
         violations,
         story: simulation.world.schedule.story(),
