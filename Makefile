@@ -130,6 +130,9 @@ simulate: ## Visit orders of events that seeds choose; SEEDS=100000 FROM=0 JOBS=
 	@cargo build --workspace --locked --profile simulate --bin simulate
 	@target/simulate/simulate --seeds $(or $(SEEDS),10000) --from $(or $(FROM),0) $(if $(JOBS),--jobs $(JOBS))
 
+mutations: ## Show that the simulation finds the deliberate bugs of simulation/mutations; ONLY=name tries some of them.
+	@scripts/mutations.sh $(ONLY)
+
 bench-smoke: build
 	@echo "▸ a small benchmark of the debug build, for its checks and not for its numbers"
 	@EVERTURN_TEST_BACKENDS=production target/debug/bench turn --alone --turns 16 --at-once 4 --samples 1

@@ -2,17 +2,18 @@
 //! activities. Between two calls the schedule may stop the worker for ever.
 
 use everturn_proto::{
-    Json, ids,
+    Json, Thread, ids,
     turn::{
         AgentDefinition, LlmCompleteState, LoadTurnRequest, LoadedTurn, PlannedCall,
         ReadInboxRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest,
-        ThinkResult, ToolCall,
+        ThinkResult, ToolCall, save_request::Batch,
     },
-    words::{Effect, FailureCode, FinishReason, ToolStatus},
+    words::{AgentExecutionStatus, Effect, FailureCode, FinishReason, ToolStatus},
 };
 use everturn_store::{
-    BeginTurn, CompletedStep, DayBudget, EventWriter, OnUnknownAgent, StepClaim, StepClaims,
-    StepKey, StoreError, ToolClaim, ToolClaims, ToolEnd, ToolKey, TurnStart, Turns,
+    BeginTurn, CompletedStep, DayBudget, EventWriter, OnUnknownAgent, PageLimit, StepClaim,
+    StepClaims, StepKey, StoreError, ToolClaim, ToolClaims, ToolEnd, ToolKey, TurnInputs,
+    TurnStart, Turns,
 };
 use serde::Serialize;
 use temporalio_common::protos::temporal::api::common::v1::Payload;
@@ -110,11 +111,23 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
         epoch: Some(request.epoch),
         tenant_budget: DayBudget::default(),
     };
+    let message_id = begin.message_id.clone();
     let start = world
         .store
         .begin_turn(begin)
         .await
         .map_err(|error| from_store(&error))?;
+    // The begin of an ended turn changes nothing.
+    if let TurnStart::Begun(begun) = &start
+        && begun.status == AgentExecutionStatus::Running
+    {
+        let mut facts = world.facts();
+        facts.run_changes(&message_id, Some(begun.epoch), "a begin");
+        facts.takes_over(&message_id, begun.epoch);
+    }
+    if let TurnStart::Begun(_) = &start {
+        world.facts().promises.begins(&message_id);
+    }
     world.schedule.step("has loaded the turn").await;
     let begun = match start {
         TurnStart::Begun(begun) => begun,
@@ -157,6 +170,13 @@ async fn save(world: &World, input: &Payload) -> Result<SaveResult> {
         .save(&request)
         .await
         .map_err(|error| from_store(&error))?;
+    {
+        let mut facts = world.facts();
+        facts.run_changes(&request.message_id, request.epoch, "a save");
+        if let Some(Batch::Steer(steer)) = &request.batch {
+            facts.promises.begins(&steer.message_id);
+        }
+    }
     world.schedule.step("has saved a batch").await;
     Ok(SaveResult {
         last_sequence: 0,
@@ -201,13 +221,19 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
             });
         }
     };
-    world.facts().call_is_claimed(&request.message_id);
-    world.schedule.step("calls the model").await;
     let of = (request.agent_execution_id.clone(), request.step);
+    {
+        let mut facts = world.facts();
+        facts.call_is_claimed(&request.message_id);
+        facts.run_changes(&request.message_id, step.epoch, "a claim");
+        facts.promises.is_claimed(&of, generation);
+    }
+    read_context(world, &step).await?;
+    world.schedule.step("calls the model").await;
     world.facts().call_begins(&of);
     let mut call = Call {
         world: world.clone(),
-        step: of,
+        step: of.clone(),
         is_over: false,
     };
     for _heartbeat in 0..2 {
@@ -227,8 +253,29 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
         }
     };
     call.is_over = true;
+    if state.generation == generation {
+        let mut facts = world.facts();
+        facts.run_changes(&request.message_id, step.epoch, "a reply");
+        facts.promises.is_replied(&of, generation);
+    }
     world.schedule.step("has stored the reply").await;
     Ok(result(&state))
+}
+
+/// Reads the messages for the model, as the product does after the claim.
+async fn read_context(world: &World, step: &StepKey) -> Result<()> {
+    let (id, of) = (&step.conversation_id, &step.agent_execution_id);
+    let thread = Thread::of(id, &step.message_id, of);
+    let everything = PageLimit {
+        rows: 10_000,
+        bytes: u32::MAX,
+    };
+    let context = world.store.context(id, &thread, everything, None).await;
+    let context = context.map_err(|error| from_store(&error))?;
+    let contents = context.messages.iter();
+    let contents = contents.map(|message| message.content.as_str());
+    world.facts().promises.model_reads(contents);
+    Ok(())
 }
 
 fn reply(request: &ThinkRequest, generation: u32, wants_tool: bool) -> LlmCompleteState {
@@ -296,6 +343,9 @@ async fn run_tool(
     let end = match claim.map_err(|error| from_store(&error))? {
         ToolClaim::Ended(record) => return Ok(ran(record.status)),
         ToolClaim::Run { .. } => {
+            world
+                .facts()
+                .run_changes(&key.message_id, key.epoch, "a claim of a tool");
             world.schedule.step("runs the tool").await;
             world.facts().tool_runs(&key.execution_id);
             tool_end(ToolStatus::Completed, "\"changed\"")
@@ -305,6 +355,11 @@ async fn run_tool(
     world.schedule.step("records the tool").await;
     let record = world.store.finish_tool(&key, end).await;
     let record = record.map_err(|error| from_store(&error))?;
+    {
+        let mut facts = world.facts();
+        let end = record.status.to_string();
+        facts.promises.tool_ends(&key.execution_id, end);
+    }
     world.schedule.step("has recorded the tool").await;
     Ok(ran(record.status))
 }

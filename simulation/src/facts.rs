@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::promises::Promises;
+
 /// A step of an agent execution.
 pub type StepOf = (String, u32);
 
@@ -19,6 +21,10 @@ pub struct Facts {
     pub cut: BTreeMap<StepOf, u32>,
     /// The runs of tools, by tool execution.
     pub tools: BTreeMap<String, u32>,
+    /// The epoch of the newest run that has taken a turn over, by the turn's message.
+    pub epochs: BTreeMap<String, u32>,
+    /// What a client was promised.
+    pub promises: Promises,
     /// What must never happen, and did.
     pub violations: Vec<String>,
 }
@@ -46,6 +52,22 @@ impl Facts {
     /// Notes that the reply of a model call is lost.
     pub fn call_is_cut(&mut self, step: &StepOf) {
         *self.cut.entry(step.clone()).or_default() += 1;
+    }
+
+    /// Notes that a run of an epoch has taken a turn over.
+    pub fn takes_over(&mut self, message_id: &str, epoch: u32) {
+        let newest = self.epochs.entry(message_id.to_owned()).or_default();
+        *newest = epoch.max(*newest);
+    }
+
+    /// Checks a change of the store by a run: a run that was replaced changes nothing.
+    pub fn run_changes(&mut self, message_id: &str, epoch: Option<u32>, what: &str) {
+        let newest = self.epochs.get(message_id).copied().unwrap_or(0);
+        if epoch.is_some_and(|epoch| epoch < newest) {
+            let text =
+                format!("{what} of {message_id} in epoch {epoch:?} comes after epoch {newest}");
+            self.violations.push(text);
+        }
     }
 
     /// Notes a run of a `once` tool.

@@ -8,6 +8,7 @@
 //! - `activities`: the activities, reduced to their calls
 //! - `gateway`: the product's router, with the model as its engine
 //! - `facts`: what has really happened, for the oracles
+//! - `promises`: the promises to a client, compared with the log of events
 //! - `simulation`: the actors together, and the checks
 //!
 //! Must not be here: time, processes, and the network. Tests with real processes show those (`tests/tests/e2e`).
@@ -16,6 +17,7 @@ mod activities;
 pub mod engine;
 pub mod facts;
 mod gateway;
+mod promises;
 mod schedule;
 mod seed;
 mod simulation;

@@ -1,7 +1,7 @@
 //! The client and the operator: their requests, and the checks of what the client was promised.
 
 use everturn_proto::{Json, ids};
-use everturn_store::{Access, Conversations, EventLog, EventReader, PageLimit};
+use everturn_store::{Access, Conversations, EventLog, EventReader, PageLimit, Reconciliation};
 use serde_json::{Value, json};
 
 use super::{GATEWAYS, Simulation};
@@ -60,11 +60,13 @@ impl Simulation {
             }
             Act::Resume => self.resume().await,
             Act::Terminate => {
+                self.world.facts().promises.is_disturbed();
                 self.world
                     .engine()
                     .terminate(&ids::workflow_id(CONVERSATION));
             }
             Act::CancelWorkflow => {
+                self.world.facts().promises.is_disturbed();
                 self.world.engine().cancel(&ids::workflow_id(CONVERSATION));
             }
         }
@@ -102,26 +104,46 @@ impl Simulation {
 
     async fn send(&self, number: usize, body: Value) {
         let label = format!("message {} ({})", body["message_id"], body["on_busy"]);
-        self.request(number, label, "messages", body, |world, status, answer| {
-            if status == 202
-                && let Some(id) = answer["message_id"].as_str()
-                && !world.facts().accepted.iter().any(|known| known == id)
-            {
-                world.facts().accepted.push(id.to_owned());
-            }
-        })
+        let text = |key: &str, or: &str| body[key].as_str().unwrap_or(or).to_owned();
+        let (key, on_busy) = (text("message_id", ""), text("on_busy", "queue"));
+        let mut facts = self.world.facts();
+        facts.promises.is_sent(&key, &on_busy, &text("content", ""));
+        drop(facts);
+        self.request(
+            number,
+            label,
+            "messages",
+            body,
+            move |world, status, answer| {
+                let mut facts = world.facts();
+                if status == 202
+                    && let Some(id) = answer["message_id"].as_str()
+                {
+                    facts.promises.is_accepted(&key, id);
+                    if !facts.accepted.iter().any(|known| known == id) {
+                        facts.accepted.push(id.to_owned());
+                    }
+                }
+            },
+        )
         .await;
     }
 
     async fn cancel(&self, number: usize, message_id: String) {
         let body = json!({"message_id": message_id});
         let label = format!("cancel {message_id}");
+        self.world.facts().promises.cancel_is_asked(&message_id);
         self.request(number, label, "cancel", body, move |world, _, answer| {
+            if answer["status"] == "not_running" {
+                world.facts().promises.cancel_is_needless(&message_id);
+            }
             if answer["status"] == "cancelling" {
                 world
                     .schedule
                     .tell(format!("the cancel of {message_id} is answered"));
-                world.facts().cancelled.insert(message_id);
+                let mut facts = world.facts();
+                facts.promises.cancel_is_accepted(&message_id);
+                facts.cancelled.insert(message_id);
             }
         })
         .await;
@@ -147,6 +169,20 @@ impl Simulation {
         .await;
     }
 
+    /// Checks a moment in which nothing can happen.
+    pub(super) async fn check_quiet(&self) -> anyhow::Result<()> {
+        let id = Access::tenant("default").id_of(CONVERSATION);
+        let left = self.world.store.unfinished(&id).await?;
+        let left = left.map_or_else(Vec::new, |left| {
+            let turn = left.turn.map(|turn| turn.message_id);
+            let waiting = left.waiting.into_iter().map(|waiting| waiting.id);
+            turn.into_iter().chain(waiting).collect()
+        });
+        let left = left.iter().map(String::as_str);
+        self.world.facts().promises.is_quiet(left);
+        Ok(())
+    }
+
     /// Checks the end: every accepted message has one end, and nothing waits.
     pub(super) async fn check_end(&self) -> anyhow::Result<()> {
         if !self.world.facts().violations.is_empty() {
@@ -163,6 +199,7 @@ impl Simulation {
         };
         let log: EventLog = conversation.log();
         let events = store.events(&access, &log, 0, everything).await?.events;
+        self.world.facts().promises.check_log(&events);
         let mut violations = Vec::new();
         for message_id in &self.world.facts().accepted {
             let of_turn = events

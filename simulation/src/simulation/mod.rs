@@ -94,6 +94,9 @@ pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
     let steps = simulation.run().await?;
     simulation.check_end().await?;
     let mut violations = std::mem::take(&mut simulation.world.facts().violations);
+    let mut promises = std::mem::take(&mut simulation.world.facts().promises);
+    promises.check_signals(&simulation.world.engine());
+    violations.append(&mut promises.violations);
     violations.append(&mut simulation.world.engine().unknown_commands);
     let panicked = simulation.world.schedule.panicked();
     violations.extend(panicked.iter().map(|actor| format!("{actor} panics")));
@@ -147,7 +150,10 @@ impl Simulation {
             match self.next_step() {
                 Some(step) => self.take(step).await,
                 None if self.is_done.get() => return Ok(steps + calm),
-                None => self.resume().await,
+                None => {
+                    self.check_quiet().await?;
+                    self.resume().await;
+                }
             }
         }
         let text = "the conversation does not come to its end".to_owned();

@@ -1,0 +1,135 @@
+//! Compares the log of events with the facts.
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{Json, event::Event};
+use serde_json::Value;
+
+use super::Promises;
+
+/// An event with readable data.
+struct Read<'a> {
+    event: &'a Event,
+    data: Value,
+}
+
+impl Read<'_> {
+    fn is(&self, event_type: &str) -> bool {
+        self.event.event_type == event_type
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.data[key].as_str().unwrap_or_default()
+    }
+}
+
+impl Promises {
+    /// Checks the events of the conversation.
+    pub fn check_log(&mut self, events: &[Event]) {
+        let read = |event| Read {
+            event,
+            data: event
+                .event_data
+                .as_ref()
+                .map(Json::to_value)
+                .unwrap_or_default(),
+        };
+        let events: Vec<_> = events.iter().map(read).collect();
+        self.check_numbers(&events);
+        self.check_repetitions(&events);
+        self.check_order(&events);
+        self.check_cut_calls(&events);
+    }
+
+    /// Invariant 2, one order: the numbers begin with 1 and have no gap.
+    fn check_numbers(&mut self, events: &[Read]) {
+        for (expected, read) in (1..).zip(events) {
+            let number = read.event.sequence_number;
+            if number != expected {
+                self.violation(format!(
+                    "event {expected} of the log has the number {number}"
+                ));
+                return;
+            }
+        }
+    }
+
+    /// Invariants 3, idempotent saves, and 6, done once: the log has each fact once, and an observe for each act.
+    fn check_repetitions(&mut self, events: &[Read]) {
+        let mut times = BTreeMap::<String, u32>::new();
+        for read in events {
+            let what = match read.event.event_type.as_str() {
+                "user_message" => format!("user_message {}", read.text("message_id")),
+                "thought" => {
+                    let of = read.text("agent_execution_id");
+                    format!("thought {of} {}", read.data["step"])
+                }
+                word @ ("act" | "observe") => format!("{word} {}", read.text("execution_id")),
+                _ => continue,
+            };
+            *times.entry(what).or_default() += 1;
+        }
+        for (what, times) in &times {
+            if *times > 1 {
+                self.violation(format!("the log has {what} {times} times"));
+            }
+        }
+        for act in events.iter().filter(|read| read.is("act")) {
+            let id = act.text("execution_id");
+            if !times.contains_key(&format!("observe {id}")) {
+                self.violation(format!("act {id} has no observe"));
+            }
+        }
+    }
+
+    /// Of two messages with one behaviour, the message that was accepted before the other message was sent comes first.
+    fn check_order(&mut self, events: &[Read]) {
+        let taken = events.iter().filter(|read| read.is("user_message"));
+        let positions: BTreeMap<_, _> = taken
+            .enumerate()
+            .map(|(position, read)| (read.text("message_id"), position))
+            .collect();
+        let mut wrong = Vec::new();
+        for first in self.sent.values() {
+            let Some((first_id, accepted_at)) = &first.accepted else {
+                continue;
+            };
+            for second in self.sent.values() {
+                let Some((second_id, _)) = &second.accepted else {
+                    continue;
+                };
+                let is_like = first.only_on_busy().is_some()
+                    && first.only_on_busy() == second.only_on_busy()
+                    && !self.cancels.contains_key(first_id)
+                    && !self.cancels.contains_key(second_id);
+                let position = |id: &String| positions.get(id.as_str());
+                let is_swapped = position(first_id)
+                    .zip(position(second_id))
+                    .is_some_and(|(first, second)| first > second);
+                if is_like && is_swapped && *accepted_at < second.sent_at {
+                    wrong.push(format!("{second_id} comes before the older {first_id}"));
+                }
+            }
+        }
+        for text in wrong {
+            self.violation(text);
+        }
+    }
+
+    /// Invariant 5, paid once: the end of a turn counts every claimed call without a stored reply.
+    fn check_cut_calls(&mut self, events: &[Read]) {
+        for read in events {
+            if !(read.is("complete") || read.is("cancelled") || read.is("error")) {
+                continue;
+            }
+            let id = read.text("agent_execution_id");
+            let counted = read.data["cut_calls"].as_u64().unwrap_or(0);
+            let cut = self.open_claims.get(id).copied().unwrap_or(0);
+            if counted != u64::from(cut) {
+                self.violation(format!(
+                    "the end of {id} counts {counted} calls without a reply, and {cut} were claimed"
+                ));
+            }
+        }
+    }
+}
