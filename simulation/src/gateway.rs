@@ -140,9 +140,13 @@ impl TurnStarter for ModelTurns {
     ) -> Result<StartOutcome, TurnError> {
         let id = ids::workflow_id(&conversation.id);
         let input = payload(&start_input(conversation, &messages));
+        let looks = messages.has_waiting || messages.goes_on_at.is_some();
         let first = messages.first;
         self.call("starts a workflow", |engine| {
             if engine.start(&id, input, &first) {
+                if looks {
+                    self.0.facts().promises.is_resumed();
+                }
                 return StartOutcome::Started;
             }
             let running = engine.running(&id).and_then(|number| engine.run(number));

@@ -16,8 +16,9 @@ struct Sent {
     /// The behaviours while a turn runs. A repeated request may name another behaviour.
     on_busy: BTreeSet<String>,
     content: String,
-    /// The time of the first request, on the clock of the notes.
+    /// The times of the first and of the last request, on the clock of the notes.
     sent_at: u64,
+    repeated_at: u64,
     /// The gateway's id and the time of the first answer.
     accepted: Option<(String, u64)>,
 }
@@ -44,6 +45,12 @@ pub struct Promises {
     withdrawn: BTreeSet<String>,
     /// The accepted messages that interrupt and have not begun, with the steps that other turns have claimed since.
     interrupts: BTreeMap<String, BTreeSet<StepOf>>,
+    /// The newest message that interrupts.
+    newest_interrupt: Option<String>,
+    /// Such messages whose signal was lost with a workflow, until a resume.
+    lost_signals: BTreeSet<String>,
+    /// The time of the last workflow that an operator terminated.
+    terminated_at: u64,
     /// The newest generation of each step.
     generations: BTreeMap<StepOf, u32>,
     /// The claims without a reply, by agent execution.
@@ -72,6 +79,13 @@ impl Promises {
             ..Sent::default()
         });
         sent.on_busy.insert(on_busy.to_owned());
+        if on_busy == "interrupt" {
+            // A newer message that interrupts withdraws the older messages that interrupt.
+            self.newest_interrupt = Some(key.to_owned());
+            self.interrupts.clear();
+            self.lost_signals.clear();
+        }
+        sent.repeated_at = self.clock;
     }
 
     /// Notes the answer 202 to a message.
@@ -83,11 +97,16 @@ impl Promises {
         if sent.accepted.is_none() {
             sent.accepted = Some((message_id.to_owned(), self.clock));
         }
-        let interrupts = sent.only_on_busy() == Some("interrupt");
+        let is_newest = self.newest_interrupt.as_deref() == Some(key);
+        let interrupts = sent.only_on_busy() == Some("interrupt") && is_newest;
         if interrupts && !self.begun.contains(message_id) && !self.cancels.contains_key(message_id)
         {
-            let waiting = self.interrupts.entry(message_id.to_owned());
-            waiting.or_default();
+            if sent.repeated_at < self.terminated_at {
+                self.lost_signals.insert(message_id.to_owned());
+            } else {
+                let waiting = self.interrupts.entry(message_id.to_owned());
+                waiting.or_default();
+            }
         }
     }
 
@@ -95,12 +114,14 @@ impl Promises {
     pub fn begins(&mut self, message_id: &str) {
         self.begun.insert(message_id.to_owned());
         self.interrupts.remove(message_id);
+        self.lost_signals.remove(message_id);
     }
 
     /// Notes that a client asks for a cancel.
     pub fn cancel_is_asked(&mut self, message_id: &str) {
         *self.cancels.entry(message_id.to_owned()).or_default() += 1;
         self.interrupts.remove(message_id);
+        self.lost_signals.remove(message_id);
     }
 
     /// Notes the answer to a cancel: the turn of the message will end.
@@ -117,9 +138,25 @@ impl Promises {
         }
     }
 
-    /// Notes that an operator has ended a workflow.
+    /// Notes that an operator has asked a workflow to end.
     pub fn is_disturbed(&mut self) {
         self.is_disturbed = true;
+    }
+
+    /// Notes that an operator has terminated a workflow. The signals of the workflow are lost.
+    pub fn is_terminated(&mut self) {
+        self.is_disturbed();
+        self.clock += 1;
+        self.terminated_at = self.clock;
+        let lost = std::mem::take(&mut self.interrupts);
+        self.lost_signals.extend(lost.into_keys());
+    }
+
+    /// Notes a new workflow that looks for waiting messages at its start.
+    pub fn is_resumed(&mut self) {
+        for message_id in std::mem::take(&mut self.lost_signals) {
+            self.interrupts.insert(message_id, BTreeSet::new());
+        }
     }
 
     /// Notes the claim of a model call. After the answer to a message that interrupts, the other turn may claim one more

@@ -60,7 +60,7 @@ impl Simulation {
             }
             Act::Resume => self.resume().await,
             Act::Terminate => {
-                self.world.facts().promises.is_disturbed();
+                self.world.facts().promises.is_terminated();
                 self.world
                     .engine()
                     .terminate(&ids::workflow_id(CONVERSATION));
