@@ -39,6 +39,18 @@ impl Promises {
         self.check_repetitions(&events);
         self.check_order(&events);
         self.check_cut_calls(&events);
+        self.check_errors(&events);
+    }
+
+    /// No turn fails because of Everturn itself. An exception is left: an attempt that the engine gave up claims the step late,
+    /// and the reply of the living attempt becomes obsolete.
+    fn check_errors(&mut self, events: &[Read]) {
+        for read in events.iter().filter(|read| read.is("error")) {
+            let is_obsolete = read.text("message").contains("is obsolete");
+            if read.text("code") == "internal" && !is_obsolete {
+                self.violation(format!("a turn fails: {}", read.text("message")));
+            }
+        }
     }
 
     /// Invariant 2, one order: the numbers begin with 1 and have no gap.

@@ -45,8 +45,6 @@ pub struct Promises {
     withdrawn: BTreeSet<String>,
     /// The accepted messages that interrupt and have not begun, with the steps that other turns have claimed since.
     interrupts: BTreeMap<String, BTreeSet<StepOf>>,
-    /// The newest message that interrupts.
-    newest_interrupt: Option<String>,
     /// Such messages whose signal was lost with a workflow, until a resume.
     lost_signals: BTreeSet<String>,
     /// The time of the last workflow that an operator terminated.
@@ -81,7 +79,6 @@ impl Promises {
         sent.on_busy.insert(on_busy.to_owned());
         if on_busy == "interrupt" {
             // A newer message that interrupts withdraws the older messages that interrupt.
-            self.newest_interrupt = Some(key.to_owned());
             self.interrupts.clear();
             self.lost_signals.clear();
         }
@@ -97,17 +94,28 @@ impl Promises {
         if sent.accepted.is_none() {
             sent.accepted = Some((message_id.to_owned(), self.clock));
         }
-        let is_newest = self.newest_interrupt.as_deref() == Some(key);
-        let interrupts = sent.only_on_busy() == Some("interrupt") && is_newest;
+        let repeated_at = sent.repeated_at;
+        let interrupts = sent.only_on_busy() == Some("interrupt");
+        let interrupts = interrupts && self.is_last_interrupt(key);
         if interrupts && !self.begun.contains(message_id) && !self.cancels.contains_key(message_id)
         {
-            if sent.repeated_at < self.terminated_at {
+            if repeated_at < self.terminated_at {
                 self.lost_signals.insert(message_id.to_owned());
             } else {
                 let waiting = self.interrupts.entry(message_id.to_owned());
                 waiting.or_default();
             }
         }
+    }
+
+    /// True when no other message that interrupts was sent later, or at the same time. The store may have such a message later,
+    /// and the later message withdraws the older message.
+    fn is_last_interrupt(&self, key: &str) -> bool {
+        let sent_at = self.sent.get(key).map_or(0, |sent| sent.sent_at);
+        self.sent.iter().all(|(other, sent)| {
+            let is_before = sent.accepted.as_ref().is_some_and(|(_, at)| *at < sent_at);
+            other == key || is_before || !sent.on_busy.contains("interrupt")
+        })
     }
 
     /// Notes that a turn has taken a message.
