@@ -36,14 +36,15 @@ if [ ! -d "$CARGO_TARGET_DIR" ] && [ -d target/simulate ]; then
     cp -a --reflink=auto target/simulate "$CARGO_TARGET_DIR/simulate"
 fi
 
-remove_copy() {
-    git worktree remove --force "$copy" 2>/dev/null || rm -rf "$copy"
-    git worktree prune
-}
-trap remove_copy EXIT
-remove_copy
+# The copy stays, so that the next run compiles only what has changed since.
+git worktree prune
 commit=$(git stash create)
-git worktree add --quiet --detach "$copy" "${commit:-HEAD}"
+commit=$(git rev-parse "${commit:-HEAD}")
+if [ -e "$copy/.git" ]; then
+    git -C "$copy" checkout --quiet --force --detach "$commit"
+else
+    git worktree add --quiet --detach "$copy" "$commit"
+fi
 
 # Builds the copy and runs seeds. Returns the exit code of `simulate`, whose stderr is in $folder/errors.
 run_seeds() {
