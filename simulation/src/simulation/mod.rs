@@ -143,6 +143,8 @@ impl Simulation {
         }
         self.world.schedule.tell("the faults end");
         self.world.calm();
+        // An answer before the first message says nothing about the end.
+        self.is_done.set(false);
         for calm in 0..MAX_CALM_STEPS {
             if !self.world.facts().violations.is_empty() {
                 return Ok(steps + calm);
