@@ -19,7 +19,6 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use crate::{
     engine::{ActivityEnd, Attempt},
-    facts::StepOf,
     world::{World, payload, value},
 };
 
@@ -110,11 +109,17 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
         epoch: Some(request.epoch),
         tenant_budget: DayBudget::default(),
     };
+    let message_id = begin.message_id.clone();
     let start = world
         .store
         .begin_turn(begin)
         .await
         .map_err(|error| from_store(&error))?;
+    if let TurnStart::Begun(begun) = &start {
+        let mut facts = world.facts();
+        facts.run_changes(&message_id, Some(begun.epoch), "a begin");
+        facts.takes_over(&message_id, begun.epoch);
+    }
     world.schedule.step("has loaded the turn").await;
     let begun = match start {
         TurnStart::Begun(begun) => begun,
@@ -157,6 +162,9 @@ async fn save(world: &World, input: &Payload) -> Result<SaveResult> {
         .save(&request)
         .await
         .map_err(|error| from_store(&error))?;
+    world
+        .facts()
+        .run_changes(&request.message_id, request.epoch, "a save");
     world.schedule.step("has saved a batch").await;
     Ok(SaveResult {
         last_sequence: 0,
@@ -164,23 +172,23 @@ async fn save(world: &World, input: &Payload) -> Result<SaveResult> {
     })
 }
 
-/// A model call that is paid. Dropped with its worker, the reply is lost.
+/// A model call that is paid. Dropped with its worker before its reply is stored, the reply is lost.
 struct Call {
     world: World,
-    step: StepOf,
-    is_over: bool,
+    attempt: Attempt,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.world.facts().call_is_cut(&self.step);
-        }
+        self.world.facts().call_is_cut(self.attempt);
     }
 }
 
 async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Result<ThinkResult> {
     let request: ThinkRequest = read(input)?;
+    let Some(attempt) = attempt else {
+        return Err(failed(FailureCode::Internal, "a local model call"));
+    };
     let step = StepKey {
         conversation_id: request.conversation_id.clone(),
         message_id: request.message_id.clone(),
@@ -201,19 +209,22 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
             });
         }
     };
-    world.facts().call_is_claimed(&request.message_id);
-    world.schedule.step("calls the model").await;
     let of = (request.agent_execution_id.clone(), request.step);
-    world.facts().call_begins(&of);
-    let mut call = Call {
+    world
+        .facts()
+        .run_changes(&request.message_id, step.epoch, "a claim");
+    world
+        .facts()
+        .call_is_claimed(&request.message_id, attempt, &of);
+    let _call = Call {
         world: world.clone(),
-        step: of,
-        is_over: false,
+        attempt,
     };
+    world.schedule.step("calls the model").await;
+    world.facts().call_begins(&of);
     for _heartbeat in 0..2 {
         world.schedule.step("hears the model").await;
-        let stops = attempt.is_some_and(|attempt| world.engine().must_stop(attempt));
-        if stops {
+        if world.engine().must_stop(attempt) {
             return Err(End::Ended(ActivityEnd::Cancelled));
         }
     }
@@ -226,7 +237,7 @@ async fn think(world: &World, input: &Payload, attempt: Option<Attempt>) -> Resu
             return Err(failed(FailureCode::Internal, format!("{ids:?} are used")));
         }
     };
-    call.is_over = true;
+    world.facts().call_ends(attempt);
     world.schedule.step("has stored the reply").await;
     Ok(result(&state))
 }
@@ -296,6 +307,9 @@ async fn run_tool(
     let end = match claim.map_err(|error| from_store(&error))? {
         ToolClaim::Ended(record) => return Ok(ran(record.status)),
         ToolClaim::Run { .. } => {
+            world
+                .facts()
+                .run_changes(&key.message_id, key.epoch, "a claim of a tool");
             world.schedule.step("runs the tool").await;
             world.facts().tool_runs(&key.execution_id);
             tool_end(ToolStatus::Completed, "\"changed\"")

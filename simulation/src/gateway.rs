@@ -1,7 +1,12 @@
-//! Gateways: the product's own router above the product's store, with the model as the engine. A call to the engine may
-//! be lost before or after its effect.
+//! Gateways: the product's own router, reconciler and watch of leases above the product's store, with the model as the
+//! engine. A call to the engine may be lost before or after its effect.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    num::NonZeroU32,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use axum::{
@@ -10,9 +15,12 @@ use axum::{
     http::{Request, header::CONTENT_TYPE},
 };
 use everturn_gateway::{
-    GatewayConfig, GatewayState, Ports, TurnStarter, router,
+    GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TurnStarter,
+    config::ReconcilerConfig,
+    lost_workers::Looks,
+    router,
     turns::{
-        ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, ring,
+        ActivityRestarter, ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, ring,
         start_input, turn_input,
     },
 };
@@ -20,13 +28,14 @@ use everturn_proto::{
     ids,
     turn::{Cancel, ResolveApproval, ToolResultStored},
 };
-use everturn_store::{BlobFiles, BlobRules, Conversation};
+use everturn_store::{BlobFiles, BlobRules, Conversation, RunningAgentExecution, WorkerId};
 use everturn_stream::InProcessStream;
 use serde_json::Value;
 use tower_service::Service as _;
 
 use crate::{
     engine::Engine,
+    worker::number_of,
     world::{World, payload},
 };
 
@@ -36,8 +45,41 @@ const LOST_CALLS: usize = 6;
 /// The most bytes of an answer.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
+/// A gateway process.
+#[derive(Clone)]
+pub(crate) struct Gateway {
+    /// The product's router.
+    pub(crate) router: Router,
+    /// The product's reconciler.
+    pub(crate) reconciler: Arc<Reconciler>,
+    /// The product's looks at the leases of workers; absent while a look is under way.
+    pub(crate) leases: Arc<Mutex<Option<Looks>>>,
+}
+
+/// The pace of the reconciler. The looks of the simulation choose their times, and no look waits for its budget.
+fn pace() -> ReconcilerConfig {
+    let at_once = NonZeroU32::new(1_000_000).unwrap_or(NonZeroU32::MIN);
+    ReconcilerConfig {
+        every: Duration::from_hours(1),
+        calls_per_second: at_once,
+        lists_per_second: at_once,
+        ..ReconcilerConfig::default()
+    }
+}
+
 /// Makes a gateway.
-pub(crate) fn gateway(world: &World) -> Router {
+pub(crate) fn gateway(world: &World) -> Gateway {
+    let store = Arc::new(world.store.clone());
+    let turns = Arc::new(ModelTurns(world.clone()));
+    let leases = LostWorkerWatch::new(store.clone(), turns.clone()).looks();
+    Gateway {
+        router: routes(world, turns.clone()),
+        reconciler: Arc::new(Reconciler::new(store, turns, pace())),
+        leases: Arc::new(Mutex::new(Some(leases))),
+    }
+}
+
+fn routes(world: &World, turns: Arc<ModelTurns>) -> Router {
     let store = Arc::new(world.store.clone());
     let stream = Arc::new(InProcessStream::default());
     let ports = Ports {
@@ -59,7 +101,7 @@ pub(crate) fn gateway(world: &World) -> Router {
         tenants: store,
         stream: stream.clone(),
         cancels: stream,
-        turns: Arc::new(ModelTurns(world.clone())),
+        turns,
     };
     router(GatewayState::new(ports, GatewayConfig::default()))
 }
@@ -228,13 +270,39 @@ impl TurnStarter for ModelTurns {
 
     async fn terminate(&self, conversation_id: &str, _reason: &str) -> Result<(), TurnError> {
         let id = ids::workflow_id(conversation_id);
-        self.call("terminates the workflow", |engine| {
-            engine.terminate(&id);
-        })
-        .await
+        let ended = self.call("terminates the workflow", |engine| engine.terminate(&id));
+        let ended = ended.await?;
+        self.0.facts().run_is_cut(ended);
+        Ok(())
     }
 
     async fn delete_runs(&self, _conversation_id: &str) -> Result<(), TurnError> {
         Ok(())
+    }
+}
+
+#[async_trait]
+impl ActivityRestarter for ModelTurns {
+    async fn restart_activities(
+        &self,
+        execution: &RunningAgentExecution,
+        workers: &[WorkerId],
+    ) -> Result<u32, TurnError> {
+        let Self(world) = self;
+        let id = match &execution.sub_agent_call {
+            Some(call) => ids::sub_agent_workflow_id(&execution.conversation_id, call),
+            None => ids::workflow_id(&execution.conversation_id),
+        };
+        let numbers: Vec<_> = workers.iter().filter_map(number_of).collect();
+        let mut engine = world.engine();
+        let attempts = engine.attempts_of(&id, &numbers);
+        for attempt in &attempts {
+            world
+                .schedule
+                .tell(format!("a gateway: restarts attempt {}", attempt.id));
+            world.facts().call_is_cut(*attempt);
+            engine.retry_activity(*attempt);
+        }
+        Ok(u32::try_from(attempts.len()).unwrap_or(u32::MAX))
     }
 }

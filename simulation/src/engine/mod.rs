@@ -69,6 +69,19 @@ impl Engine {
         self.runs.iter().enumerate()
     }
 
+    /// Returns true while a workflow runs.
+    pub fn has_running(&self) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|run| run.status == RunStatus::Running)
+    }
+
+    /// Returns a timer of a running workflow.
+    pub fn first_timer(&self) -> Option<(RunNumber, u32)> {
+        let running = self.runs().filter(|(_, run)| run.status == RunStatus::Running);
+        let mut timers = running.filter_map(|(number, run)| Some((number, *run.timers.first()?)));
+        timers.next()
+    }
+
     /// Starts a workflow. Returns false when a workflow with the id runs.
     pub fn start(&mut self, workflow_id: &str, input: Payload, first_message: &str) -> bool {
         if self.running(workflow_id).is_some() {
@@ -139,13 +152,14 @@ impl Engine {
         true
     }
 
-    /// Ends the running workflow at once.
-    pub fn terminate(&mut self, workflow_id: &str) -> bool {
+    /// Ends the running workflow at once. Returns the attempts of the workflow, which may still run at their workers.
+    pub fn terminate(&mut self, workflow_id: &str) -> Vec<Attempt> {
         let Some(run) = self.running(workflow_id).and_then(|it| self.run_mut(it)) else {
-            return false;
+            return Vec::new();
         };
+        let attempts = run.attempts().collect();
         run.close(RunStatus::Terminated);
-        true
+        attempts
     }
 
     /// Gives a run's workflow task to a worker: all new events of the run. `None` when the run has no new event or its
@@ -236,6 +250,15 @@ impl Engine {
         }
         let activity = run.activities.get_mut(&attempt.seq)?;
         (activity.state == ActivityState::Started(attempt)).then_some(activity)
+    }
+
+    /// Returns the attempts of the running workflow that are at one of the workers.
+    pub fn attempts_of(&self, workflow_id: &str, workers: &[usize]) -> Vec<Attempt> {
+        let run = self.running(workflow_id).and_then(|it| self.run(it));
+        run.into_iter()
+            .flat_map(Run::attempts)
+            .filter(|attempt| workers.contains(&attempt.worker))
+            .collect()
     }
 
     /// The answer to a heartbeat: true when the attempt must stop.

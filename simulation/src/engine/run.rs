@@ -287,6 +287,15 @@ impl Run {
         }
     }
 
+    /// Returns the attempts of activities at workers.
+    pub fn attempts(&self) -> impl Iterator<Item = Attempt> {
+        let activities = self.activities.values();
+        activities.filter_map(|activity| match activity.state {
+            ActivityState::Started(attempt) => Some(attempt),
+            ActivityState::Scheduled => None,
+        })
+    }
+
     /// True when a worker may take a workflow task.
     pub fn has_task(&self) -> bool {
         self.status == RunStatus::Running && self.task.is_none() && !self.news.is_empty()

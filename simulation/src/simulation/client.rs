@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{GATEWAYS, Simulation};
 use crate::{gateway::post, schedule::Owner, seed::Choices, world::World};
 
-/// The conversation of a simulation.
-const CONVERSATION: &str = "c";
+/// The name of the conversation of a simulation.
+pub(super) const CONVERSATION: &str = "c";
 /// The most requests of the client.
 const MAX_REQUESTS: usize = 8;
 
@@ -58,11 +58,13 @@ impl Simulation {
                     self.cancel(number, message_id).await;
                 }
             }
-            Act::Resume => self.resume().await,
+            Act::Resume => self.resume(number).await,
             Act::Terminate => {
-                self.world
+                let ended = self
+                    .world
                     .engine()
                     .terminate(&ids::workflow_id(CONVERSATION));
+                self.world.facts().run_is_cut(ended);
             }
             Act::CancelWorkflow => {
                 self.world.engine().cancel(&ids::workflow_id(CONVERSATION));
@@ -87,7 +89,7 @@ impl Simulation {
             let path = format!("/conversations/{CONVERSATION}/{path}");
             // A client repeats a request without an answer.
             for _try in 0..3 {
-                match post(&gateway, &path, &body).await {
+                match post(&gateway.router, &path, &body).await {
                     Ok((503, _)) | Err(_) => world.schedule.step("repeats the request").await,
                     Ok((status, answer)) => {
                         answered(&world, status, &answer);
@@ -127,24 +129,11 @@ impl Simulation {
         .await;
     }
 
-    /// Asks a gateway to go on with whatever is left, as the reconciler does.
-    pub(super) async fn resume(&mut self) {
-        let (is_done, is_resuming) = (self.is_done.clone(), self.is_resuming.clone());
-        is_done.set(false);
-        is_resuming.set(true);
-        let body = json!({});
-        self.request(
-            0,
-            "resume".to_owned(),
-            "resume",
-            body,
-            move |_, status, _| {
-                is_resuming.set(false);
-                // Nothing has begun, or everything has ended.
-                is_done.set(status == 404 || status == 409);
-            },
-        )
-        .await;
+    /// A client asks a gateway to go on with whatever is left.
+    async fn resume(&self, number: usize) {
+        let label = "resume".to_owned();
+        self.request(number, label, "resume", json!({}), |_, _, _| ())
+            .await;
     }
 
     /// Checks the end: every accepted message has one end, and nothing waits.

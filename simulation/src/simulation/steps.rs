@@ -1,14 +1,12 @@
 //! The steps of a simulation: what happens when the schedule chooses an event.
 
-use everturn_proto::turn::ThinkRequest;
-
 use super::{LocalEnd, Simulation, Step};
 use crate::{
     activities::{self, End},
     engine::{ActivityEnd, Attempt, Committed, RunNumber, TaskOf},
+    gateway::gateway,
     schedule::Owner,
     worker::{LocalActivity, Worker},
-    world::value,
 };
 
 impl Simulation {
@@ -33,14 +31,18 @@ impl Simulation {
                 self.tell(format!("the engine: gives up attempt {}", attempt.id));
                 self.give_up(attempt);
             }
-            Step::Kill(worker) => {
-                self.tell(format!("worker {worker}: dies"));
-                self.world.schedule.kill(Owner::Worker(worker));
-                self.local_ends
-                    .borrow_mut()
-                    .retain(|end| end.worker != worker);
-                self.workers.remove(&worker);
+            Step::Kill(worker) => self.kill(worker),
+            Step::KillGateway(number) => self.kill_gateway(number),
+            Step::Freeze(worker) => {
+                self.tell(format!("worker {worker}: stands still"));
+                self.world.schedule.freeze(Owner::Worker(worker));
             }
+            Step::Wake(worker) => {
+                self.tell(format!("worker {worker}: wakes"));
+                self.world.schedule.wake(Owner::Worker(worker));
+            }
+            Step::Look(number) => self.look(number).await,
+            Step::LookAtLeases(number) => self.look_at_leases(number).await,
             Step::Start => {
                 let number = self.next_process;
                 self.next_process += 1;
@@ -57,16 +59,28 @@ impl Simulation {
         }
     }
 
+    fn kill(&mut self, worker: usize) {
+        self.tell(format!("worker {worker}: dies"));
+        self.world.schedule.kill(Owner::Worker(worker));
+        self.local_ends
+            .borrow_mut()
+            .retain(|end| end.worker != worker);
+        self.workers.remove(&worker);
+    }
+
+    /// Kills a gateway with its requests, and starts another gateway.
+    fn kill_gateway(&mut self, number: usize) {
+        self.tell(format!("gateway {number}: dies, and another one starts"));
+        self.world.schedule.kill(Owner::Gateway(number));
+        if let Some(dead) = self.gateways.get_mut(number) {
+            *dead = gateway(&self.world);
+        }
+    }
+
     /// Gives an attempt up. A call of the attempt may be paid for nothing.
     fn give_up(&self, attempt: Attempt) {
-        let mut engine = self.world.engine();
-        let activity = engine.activity_of(attempt).cloned();
-        let request = activity.and_then(|activity| value::<ThinkRequest>(&activity.input).ok());
-        if let Some(request) = request {
-            let step = (request.agent_execution_id, request.step);
-            self.world.facts().call_is_cut(&step);
-        }
-        engine.retry_activity(attempt);
+        self.world.facts().call_is_cut(attempt);
+        self.world.engine().retry_activity(attempt);
     }
 
     pub(super) fn tell(&self, line: impl Into<String>) {
