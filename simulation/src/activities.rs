@@ -8,7 +8,7 @@ use everturn_proto::{
         ReadInboxRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest,
         ThinkResult, ToolCall,
     },
-    words::{Effect, FailureCode, FinishReason, ToolStatus},
+    words::{AgentExecutionStatus, Effect, FailureCode, FinishReason, ToolStatus},
 };
 use everturn_store::{
     BeginTurn, CompletedStep, DayBudget, EventWriter, OnUnknownAgent, StepClaim, StepClaims,
@@ -115,7 +115,9 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
         .begin_turn(begin)
         .await
         .map_err(|error| from_store(&error))?;
-    if let TurnStart::Begun(begun) = &start {
+    if let TurnStart::Begun(begun) = &start
+        && begun.status == AgentExecutionStatus::Running
+    {
         let mut facts = world.facts();
         facts.run_changes(&message_id, Some(begun.epoch), "a begin");
         facts.takes_over(&message_id, begun.epoch);
