@@ -90,7 +90,8 @@ impl Facts {
     pub fn run_changes(&mut self, message_id: &str, epoch: Option<u32>, what: &str) {
         let newest = self.epochs.get(message_id).copied().unwrap_or(0);
         if epoch.is_some_and(|epoch| epoch < newest) {
-            let text = format!("{what} of {message_id} in epoch {epoch:?} comes after epoch {newest}");
+            let text =
+                format!("{what} of {message_id} in epoch {epoch:?} comes after epoch {newest}");
             self.violations.push(text);
         }
     }

@@ -20,13 +20,14 @@ use everturn_gateway::{
     lost_workers::Looks,
     router,
     turns::{
-        ActivityRestarter, ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome, TurnError, ring,
-        start_input, turn_input,
+        ActivityRestarter, ApprovalOutcome, RunningWorkflow, StartMessages, StartOutcome,
+        TurnError, ring, start_input, turn_input,
     },
 };
 use everturn_proto::{
     ids,
     turn::{Cancel, ResolveApproval, ToolResultStored},
+    words::ApprovalRefusal,
 };
 use everturn_store::{BlobFiles, BlobRules, Conversation, RunningAgentExecution, WorkerId};
 use everturn_stream::InProcessStream;
@@ -34,13 +35,16 @@ use serde_json::Value;
 use tower_service::Service as _;
 
 use crate::{
-    engine::Engine,
+    engine::{Engine, Update},
     worker::number_of,
     world::{World, payload},
 };
 
 /// How often a call to the engine is lost, in 100 calls: half of the calls before their effect.
 const LOST_CALLS: usize = 6;
+
+/// The most looks at an update, until the gateway gives up.
+const MAX_UPDATE_LOOKS: usize = 20;
 
 /// The most bytes of an answer.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -244,26 +248,48 @@ impl TurnStarter for ModelTurns {
 
     async fn resolve_approval(
         &self,
-        _conversation_id: &str,
-        _sub_agent: Option<&str>,
-        _answer: ResolveApproval,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError> {
-        Ok(ApprovalOutcome::NotRunning)
+        let id = asker(conversation_id, sub_agent);
+        let update_id = ids::answer_id(&answer);
+        let input = payload(&answer);
+        let sent = self.call("sends the answer", |engine| {
+            engine.update(&id, &update_id, "resolve_approval", input)
+        });
+        let Some(run) = sent.await? else {
+            return Ok(ApprovalOutcome::NotRunning);
+        };
+        for _look in 0..MAX_UPDATE_LOOKS {
+            let update = self.0.engine().update_of(run, &update_id);
+            match update {
+                Update::Completed => return Ok(ApprovalOutcome::Taken),
+                Update::Refused(text) => {
+                    return Ok(ApprovalOutcome::Refused(ApprovalRefusal::of_message(&text)));
+                }
+                Update::NotFound => return Ok(ApprovalOutcome::NotRunning),
+                Update::Admitted | Update::Accepted => {}
+            }
+            self.0.schedule.step("waits for the turn").await;
+        }
+        Ok(ApprovalOutcome::Unanswered)
     }
 
     async fn tool_result(
         &self,
         conversation_id: &str,
-        _sub_agent: Option<&str>,
+        sub_agent: Option<&str>,
         execution_id: &str,
     ) -> Result<(), TurnError> {
-        let id = ids::workflow_id(conversation_id);
+        let id = asker(conversation_id, sub_agent);
+        let request_id = format!("tool_result/{execution_id}");
         let stored = ToolResultStored {
             execution_id: execution_id.to_owned(),
         };
         let stored = payload(&stored);
         self.call("signals a result", |engine| {
-            engine.signal(&id, "tool_result", stored, None);
+            engine.signal(&id, "tool_result", stored, Some(&request_id));
         })
         .await
     }
@@ -281,6 +307,14 @@ impl TurnStarter for ModelTurns {
     }
 }
 
+/// Returns the id of the workflow of a turn, or of a sub-agent.
+fn asker(conversation_id: &str, sub_agent: Option<&str>) -> String {
+    match sub_agent {
+        Some(call) => ids::sub_agent_workflow_id(conversation_id, call),
+        None => ids::workflow_id(conversation_id),
+    }
+}
+
 #[async_trait]
 impl ActivityRestarter for ModelTurns {
     async fn restart_activities(
@@ -289,10 +323,10 @@ impl ActivityRestarter for ModelTurns {
         workers: &[WorkerId],
     ) -> Result<u32, TurnError> {
         let Self(world) = self;
-        let id = match &execution.sub_agent_call {
-            Some(call) => ids::sub_agent_workflow_id(&execution.conversation_id, call),
-            None => ids::workflow_id(&execution.conversation_id),
-        };
+        let id = asker(
+            &execution.conversation_id,
+            execution.sub_agent_call.as_deref(),
+        );
         let numbers: Vec<_> = workers.iter().filter_map(number_of).collect();
         let mut engine = world.engine();
         let attempts = engine.attempts_of(&id, &numbers);

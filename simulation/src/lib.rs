@@ -8,6 +8,7 @@
 //! - `activities`: the activities, reduced to their calls
 //! - `gateway`: the product's router, with the model as its engine
 //! - `facts`: what has really happened, for the oracles
+//! - `people`: what people and clients were asked and told, for the oracles
 //! - `simulation`: the actors together, and the checks
 //!
 //! Must not be here: time, processes, and the network. Tests with real processes show those (`tests/tests/e2e`).
@@ -16,6 +17,7 @@ mod activities;
 pub mod engine;
 pub mod facts;
 mod gateway;
+mod people;
 mod schedule;
 mod seed;
 mod simulation;

@@ -6,7 +6,7 @@ use everturn_store::sqlite::SqliteStore;
 use serde::{Serialize, de::DeserializeOwned};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 
-use crate::{engine::Engine, facts::Facts, schedule::Schedule, seed::Choices};
+use crate::{engine::Engine, facts::Facts, people::People, schedule::Schedule, seed::Choices};
 
 /// The world of a simulation. Clones share the world.
 #[derive(Clone)]
@@ -17,6 +17,7 @@ pub(crate) struct World {
     pub(crate) store: SqliteStore,
     engine: Arc<Mutex<Engine>>,
     facts: Arc<Mutex<Facts>>,
+    people: Arc<Mutex<People>>,
     choices: Arc<Mutex<Choices>>,
     is_calm: Arc<Mutex<bool>>,
 }
@@ -29,6 +30,7 @@ impl World {
             store,
             engine: Arc::default(),
             facts: Arc::default(),
+            people: Arc::default(),
             choices: Arc::new(Mutex::new(choices)),
             is_calm: Arc::default(),
         }
@@ -42,6 +44,11 @@ impl World {
     /// What has really happened.
     pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
         lock(&self.facts)
+    }
+
+    /// What people were asked and told.
+    pub(crate) fn people(&self) -> MutexGuard<'_, People> {
+        lock(&self.people)
     }
 
     /// The choices of the seed.

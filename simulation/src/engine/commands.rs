@@ -55,6 +55,7 @@ impl Engine {
             | Command::RequestCancelLocalActivity(_)
             | Command::ModifyWorkflowProperties(_)
             | Command::SetPatchMarker(_)
+            | Command::UpdateResponse(_)
             | Command::RespondToQuery(_) => {}
             other => self.unknown_commands.push(format!("{other:?}")),
         }

@@ -9,6 +9,7 @@
 
 mod commands;
 mod run;
+mod updates;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,10 @@ use temporalio_common::protos::{
     temporal::api::common::v1::Payload,
 };
 
-pub use self::run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf, at};
+pub use self::{
+    run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf, at},
+    updates::Update,
+};
 
 /// The position of a run among all runs.
 pub type RunNumber = usize;
@@ -32,7 +36,7 @@ pub struct Engine {
     /// The model's clock, in milliseconds. The schedule moves the clock.
     pub now_ms: u64,
     attempts: u64,
-    /// Child workflows and updates that the model does not know yet.
+    /// Commands that the model does not know.
     pub unknown_commands: Vec<String>,
 }
 
@@ -77,7 +81,9 @@ impl Engine {
 
     /// Returns a timer of a running workflow.
     pub fn first_timer(&self) -> Option<(RunNumber, u32)> {
-        let running = self.runs().filter(|(_, run)| run.status == RunStatus::Running);
+        let running = self
+            .runs()
+            .filter(|(_, run)| run.status == RunStatus::Running);
         let mut timers = running.filter_map(|(number, run)| Some((number, *run.timers.first()?)));
         timers.next()
     }
@@ -199,7 +205,7 @@ impl Engine {
         &mut self,
         number: RunNumber,
         task: TaskOf,
-        committed: CommittedTask,
+        mut committed: CommittedTask,
     ) -> Committed {
         if !self.has_task(number, task) {
             return Committed::NotFound;
@@ -208,10 +214,11 @@ impl Engine {
             return Committed::NotFound;
         };
         run.task = None;
-        if committed.has_end() && run.news.len() > task.taken {
+        if committed.has_end() && run.has_newer_event(task) {
             return Committed::UnhandledCommand;
         }
         run.news.drain(..task.taken);
+        run.take_responses(&mut committed);
         let commands = committed.commands.clone();
         run.history.push(committed);
         self.apply(number, commands);

@@ -26,7 +26,7 @@ use temporalio_common::protos::{
     },
 };
 
-use super::RunNumber;
+use super::{RunNumber, Update};
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +239,8 @@ pub struct Run {
     pub timers: BTreeSet<u32>,
     /// The request ids of signals.
     pub request_ids: BTreeSet<String>,
+    /// The updates, by their ids.
+    pub updates: BTreeMap<String, Update>,
     /// The number of signals in the history.
     pub signals: usize,
     /// Somebody has asked the run to end.
@@ -281,6 +283,7 @@ impl Run {
             activities: BTreeMap::new(),
             timers: BTreeSet::new(),
             request_ids: BTreeSet::new(),
+            updates: BTreeMap::new(),
             signals: 0,
             is_cancel_requested: false,
             first_message: None,
@@ -299,6 +302,12 @@ impl Run {
     /// True when a worker may take a workflow task.
     pub fn has_task(&self) -> bool {
         self.status == RunStatus::Running && self.task.is_none() && !self.news.is_empty()
+    }
+
+    /// True when a newer event has arrived since a task was given. An update is no event before a task takes it.
+    pub fn has_newer_event(&self, task: TaskOf) -> bool {
+        let mut newer = self.news.iter().skip(task.taken);
+        newer.any(|job| !matches!(job, Job::DoUpdate(_)))
     }
 
     /// Ends the run. Its activities learn of the end from their next heartbeat.

@@ -174,7 +174,7 @@ impl Simulation {
             }
         }
         self.world.facts().violations.append(&mut violations);
-        Ok(())
+        self.check_told(&conversation.id).await
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod client;
 mod looks;
+mod persons;
 mod steps;
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
@@ -59,6 +60,8 @@ enum Step {
     Look(usize),
     /// A gateway looks at the leases of the workers.
     LookAtLeases(usize),
+    /// People turn to a call that waits for them.
+    Turn(String),
     Start,
     Forget(usize, RunNumber),
 }
@@ -175,6 +178,7 @@ impl Simulation {
         self.add_worker_steps(&mut steps, &mut faults);
         self.add_engine_steps(&mut steps, &mut faults, is_calm);
         self.add_gateway_faults(&mut faults);
+        steps.extend(self.world.people().open().into_iter().map(Step::Turn));
         if !is_calm && !self.acts.is_empty() {
             steps.push(Step::Act);
         }
@@ -213,8 +217,7 @@ impl Simulation {
 
     fn add_engine_steps(&self, steps: &mut Vec<Step>, faults: &mut Vec<Step>, is_calm: bool) {
         let engine = self.world.engine();
-        let is_dead =
-            |worker: usize| !self.workers.contains_key(&worker) || self.is_frozen(worker);
+        let is_dead = |worker: usize| !self.workers.contains_key(&worker) || self.is_frozen(worker);
         let live: Vec<_> = self.workers.keys().copied().collect();
         let live: Vec<_> = live.into_iter().filter(|it| !is_dead(*it)).collect();
         for (number, run) in engine.runs() {

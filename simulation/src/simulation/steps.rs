@@ -43,6 +43,7 @@ impl Simulation {
             }
             Step::Look(number) => self.look(number).await,
             Step::LookAtLeases(number) => self.look_at_leases(number).await,
+            Step::Turn(execution_id) => self.turn_to(execution_id).await,
             Step::Start => {
                 let number = self.next_process;
                 self.next_process += 1;
