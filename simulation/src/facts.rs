@@ -15,6 +15,8 @@ pub struct Facts {
     pub accepted: Vec<String>,
     /// The messages whose cancel was answered.
     pub cancelled: BTreeSet<String>,
+    /// The messages whose turn ended at its begin. Their texts belong to no context.
+    pub withdrawn: BTreeSet<String>,
     /// The model calls that were begun, by step.
     pub calls: BTreeMap<StepOf, u32>,
     /// The model calls whose reply was lost with their attempt, by step.
@@ -82,6 +84,7 @@ impl Facts {
 
     /// Notes that a run of an epoch has taken a turn over.
     pub fn takes_over(&mut self, message_id: &str, epoch: u32) {
+        self.withdrawn.remove(message_id);
         let newest = self.epochs.entry(message_id.to_owned()).or_default();
         *newest = epoch.max(*newest);
     }

@@ -9,6 +9,7 @@
 //! - `gateway`: the product's router, with the model as its engine
 //! - `facts`: what has really happened, for the oracles
 //! - `people`: what people and clients were asked and told, for the oracles
+//! - `oracles`: checks of the store beside a step of a worker
 //! - `simulation`: the actors together, and the checks
 //!
 //! Must not be here: time, processes, and the network. Tests with real processes show those (`tests/tests/e2e`).
@@ -17,6 +18,7 @@ mod activities;
 pub mod engine;
 pub mod facts;
 mod gateway;
+mod oracles;
 mod people;
 mod schedule;
 mod seed;

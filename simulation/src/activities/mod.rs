@@ -14,13 +14,14 @@ use everturn_proto::{
     words::{AgentExecutionStatus, FailureCode},
 };
 use everturn_store::{
-    BeginTurn, DayBudget, EventWriter, OnUnknownAgent, StoreError, TurnStart, Turns,
+    BeginTurn, BegunTurn, DayBudget, EventWriter, OnUnknownAgent, StoreError, TurnStart, Turns,
 };
 use serde::Serialize;
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use crate::{
     engine::{ActivityEnd, Attempt},
+    oracles,
     world::{World, payload, value},
 };
 
@@ -111,18 +112,14 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
         epoch: Some(request.epoch),
         tenant_budget: DayBudget::default(),
     };
-    let message_id = begin.message_id.clone();
+    let (conversation_id, message_id) = (begin.conversation_id.clone(), begin.message_id.clone());
     let start = world
         .store
         .begin_turn(begin)
         .await
         .map_err(|error| from_store(&error))?;
-    if let TurnStart::Begun(begun) = &start
-        && begun.status == AgentExecutionStatus::Running
-    {
-        let mut facts = world.facts();
-        facts.run_changes(&message_id, Some(begun.epoch), "a begin");
-        facts.takes_over(&message_id, begun.epoch);
+    if let TurnStart::Begun(begun) = &start {
+        note_begin(world, &conversation_id, &message_id, begun).await;
     }
     world.schedule.step("has loaded the turn").await;
     let begun = match start {
@@ -144,6 +141,23 @@ async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
         cancel_reason: begun.cancel_reason,
         ..LoadedTurn::default()
     })
+}
+
+/// Notes the begin of a turn, and checks it.
+async fn note_begin(world: &World, conversation_id: &str, message_id: &str, begun: &BegunTurn) {
+    let is_running = begun.status == AgentExecutionStatus::Running;
+    {
+        let mut facts = world.facts();
+        if is_running {
+            facts.run_changes(message_id, Some(begun.epoch), "a begin");
+            facts.takes_over(message_id, begun.epoch);
+        } else if begun.is_new && begun.status == AgentExecutionStatus::Cancelled {
+            facts.withdrawn.insert(message_id.to_owned());
+        }
+    }
+    if begun.is_new {
+        oracles::begin_of_interrupt(world, conversation_id, message_id, is_running).await;
+    }
 }
 
 async fn read_inbox(world: &World, input: &Payload) -> Result<everturn_proto::turn::Inbox> {

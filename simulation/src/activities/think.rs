@@ -12,6 +12,7 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 use super::{End, MAX_STEPS, Result, failed, from_store, read};
 use crate::{
     engine::{ActivityEnd, Attempt},
+    oracles,
     people::Ask,
     world::World,
 };
@@ -75,6 +76,8 @@ pub(super) async fn think(
         world: world.clone(),
         attempt,
     };
+    let (conversation, run) = (&request.conversation_id, &request.agent_execution_id);
+    oracles::context_of_call(world, conversation, &request.message_id, run).await;
     world.schedule.step("calls the model").await;
     world.facts().call_begins(&of);
     for _heartbeat in 0..2 {

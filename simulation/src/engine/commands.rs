@@ -36,9 +36,7 @@ impl Engine {
             Command::StartTimer(timer) => {
                 run.timers.insert(timer.seq);
             }
-            Command::CancelTimer(timer) => {
-                run.timers.remove(&timer.seq);
-            }
+            Command::CancelTimer(timer) => run.cancel_timer(timer.seq),
             Command::CompleteWorkflowExecution(_) => run.close(RunStatus::Completed),
             Command::FailWorkflowExecution(_) => run.close(RunStatus::Failed),
             Command::CancelWorkflowExecution(_) => run.close(RunStatus::Cancelled),

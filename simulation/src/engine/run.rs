@@ -326,6 +326,13 @@ impl Run {
         }
     }
 
+    /// Cancels a timer. As in the engine, the end of a timer that no task has taken yet is forgotten.
+    pub fn cancel_timer(&mut self, seq: u32) {
+        self.timers.remove(&seq);
+        let is_end = |job: &Job| matches!(job, Job::FireTimer(fired) if fired.seq == seq);
+        self.news.retain(|job| !is_end(job));
+    }
+
     /// Fires a timer.
     pub fn fire_timer(&mut self, seq: u32) {
         if self.timers.remove(&seq) {

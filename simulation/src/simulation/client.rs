@@ -1,7 +1,6 @@
 //! The client and the operator: their requests, and the checks of what the client was promised.
 
-use everturn_proto::{Json, ids};
-use everturn_store::{Access, Conversations, EventLog, EventReader, PageLimit};
+use everturn_proto::ids;
 use serde_json::{Value, json};
 
 use super::{GATEWAYS, Simulation};
@@ -134,47 +133,6 @@ impl Simulation {
         let label = "resume".to_owned();
         self.request(number, label, "resume", json!({}), |_, _, _| ())
             .await;
-    }
-
-    /// Checks the end: every accepted message has one end, and nothing waits.
-    pub(super) async fn check_end(&self) -> anyhow::Result<()> {
-        if !self.world.facts().violations.is_empty() {
-            return Ok(());
-        }
-        let access = Access::tenant("default");
-        let store = &self.world.store;
-        let Some(conversation) = store.conversation(&access, CONVERSATION).await? else {
-            return Ok(());
-        };
-        let everything = PageLimit {
-            rows: 10_000,
-            bytes: u32::MAX,
-        };
-        let log: EventLog = conversation.log();
-        let events = store.events(&access, &log, 0, everything).await?.events;
-        let mut violations = Vec::new();
-        for message_id in &self.world.facts().accepted {
-            let of_turn = events
-                .iter()
-                .filter(|event| event.message_id == *message_id);
-            let ends = of_turn.filter(|event| {
-                matches!(
-                    event.event_type.as_str(),
-                    "complete" | "cancelled" | "error"
-                )
-            });
-            let ends = ends.count();
-            let has_joined = events.iter().any(|event| {
-                let data = event.event_data.as_ref().map(Json::to_value);
-                event.event_type == "user_message"
-                    && data.is_some_and(|data| data["message_id"] == message_id.as_str())
-            });
-            if ends > 1 || (ends == 0 && !has_joined) {
-                violations.push(format!("{message_id} has {ends} ends"));
-            }
-        }
-        self.world.facts().violations.append(&mut violations);
-        self.check_told(&conversation.id).await
     }
 }
 

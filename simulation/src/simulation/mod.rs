@@ -2,6 +2,7 @@
 //! chosen by the seed. After the client's last request the faults stop, and everything must come to its end.
 
 mod client;
+mod end;
 mod looks;
 mod persons;
 mod steps;

@@ -1,0 +1,84 @@
+//! The checks at the end of a simulation, when everything has come to its end.
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{Json, event::Event};
+use everturn_store::{Access, Conversations, EventReader, PageLimit};
+use serde_json::Value;
+
+use super::{Simulation, client::CONVERSATION};
+
+/// The most events and bytes of a log in a simulation.
+const WHOLE_LOG: PageLimit = PageLimit {
+    rows: 10_000,
+    bytes: u32::MAX,
+};
+
+impl Simulation {
+    /// Checks the end: every accepted message has one end, and nothing waits.
+    pub(super) async fn check_end(&self) -> anyhow::Result<()> {
+        if !self.world.facts().violations.is_empty() {
+            return Ok(());
+        }
+        let access = Access::tenant("default");
+        let store = &self.world.store;
+        let Some(conversation) = store.conversation(&access, CONVERSATION).await? else {
+            return Ok(());
+        };
+        let page = store
+            .events(&access, &conversation.log(), 0, WHOLE_LOG)
+            .await?;
+        let mut violations = check_log(&page.events);
+        for message_id in &self.world.facts().accepted {
+            violations.extend(check_message(&page.events, message_id));
+        }
+        self.world.facts().violations.append(&mut violations);
+        self.check_told(&conversation.id).await
+    }
+}
+
+/// Checks that every accepted message has one end, or has joined a turn. A message enters the log once.
+fn check_message(events: &[Event], message_id: &str) -> Option<String> {
+    let of_turn = events
+        .iter()
+        .filter(|event| event.message_id == *message_id);
+    let is_end = |event: &&Event| {
+        matches!(
+            event.event_type.as_str(),
+            "complete" | "cancelled" | "error"
+        )
+    };
+    let ends = of_turn.filter(is_end).count();
+    let entries = events.iter().filter(|event| {
+        event.event_type == "user_message" && data(event)["message_id"] == message_id
+    });
+    let entries = entries.count();
+    let is_fine = entries == 1 && ends <= 1;
+    (!is_fine).then(|| format!("{message_id} has {ends} ends, and enters the log {entries} times"))
+}
+
+/// Checks the order of a log: no number is missing or twice, and every `act` has one `observe`.
+fn check_log(events: &[Event]) -> Vec<String> {
+    let mut violations = Vec::new();
+    let mut open: BTreeMap<String, i32> = BTreeMap::new();
+    for (index, event) in events.iter().enumerate() {
+        if usize::try_from(event.sequence_number).ok() != Some(index + 1) {
+            violations.push(format!("event {index} has another number: {event:?}"));
+        }
+        let change = match event.event_type.as_str() {
+            "act" => 1,
+            "observe" => -1,
+            _ => continue,
+        };
+        let id = data(event)["execution_id"].as_str().map(str::to_owned);
+        *open.entry(id.unwrap_or_default()).or_default() += change;
+    }
+    let unequal = open.into_iter().filter(|(_, open)| *open != 0);
+    violations.extend(unequal.map(|(id, open)| format!("{id} has {open} acts without an observe")));
+    violations
+}
+
+fn data(event: &Event) -> Value {
+    let data = event.event_data.as_ref().map(Json::to_value);
+    data.unwrap_or_default()
+}
