@@ -13,6 +13,10 @@ pub type StepOf = (String, u32);
 pub struct Facts {
     /// The messages that were answered with 202.
     pub accepted: Vec<String>,
+    /// The number of removals of the conversation.
+    pub removals: u32,
+    /// The messages of removed conversations.
+    pub removed: BTreeSet<String>,
     /// The messages whose cancel was answered.
     pub cancelled: BTreeSet<String>,
     /// The messages whose turn ended at its begin. Their texts belong to no context.
@@ -39,10 +43,21 @@ impl Facts {
         self.violations.push(text);
     }
 
+    /// Notes that the conversation was removed. Nothing that a person was told about it counts any more.
+    pub fn conversation_is_removed(&mut self) {
+        self.removals += 1;
+        self.removed.extend(self.accepted.drain(..));
+        self.cancelled.clear();
+    }
+
     /// Notes the claim of a model call for the turn of a message. The call follows at once.
     pub fn call_is_claimed(&mut self, message_id: &str, attempt: Attempt, step: &StepOf) {
         if self.cancelled.contains(message_id) {
             let text = format!("a model call of {message_id} begins after its cancel was answered");
+            self.violations.push(text);
+        }
+        if self.removed.contains(message_id) {
+            let text = format!("a model call of {message_id} begins after its removal");
             self.violations.push(text);
         }
         self.open.insert(attempt, step.clone());

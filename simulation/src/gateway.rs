@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use axum::{
     Router,
     body::{Body, to_bytes},
-    http::{Request, header::CONTENT_TYPE},
+    http::{Method, Request, header::CONTENT_TYPE},
 };
 use everturn_gateway::{
     GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler, TurnStarter,
@@ -40,7 +40,8 @@ use crate::{
     world::{World, payload},
 };
 
-/// How often a call to the engine is lost, in 100 calls: half of the calls before their effect.
+/// How often a call to the engine is lost, in 100 calls: a third of the calls without an effect, a third with a late effect,
+/// and a third with an effect at once.
 const LOST_CALLS: usize = 6;
 
 /// The most looks at an update, until the gateway gives up.
@@ -110,26 +111,42 @@ fn routes(world: &World, turns: Arc<ModelTurns>) -> Router {
     router(GatewayState::new(ports, GatewayConfig::default()))
 }
 
-/// Posts a request to a gateway. Returns the status and the answer.
+/// Sends a request to a gateway. Returns the status and the answer.
 ///
 /// # Errors
 ///
 /// A sentence when the gateway gives no answer.
-pub(crate) async fn post(
-    gateway: &Router,
+pub(crate) async fn ask(
+    gateway: &Gateway,
+    method: Method,
     path: &str,
     body: &Value,
 ) -> Result<(u16, Value), String> {
-    let request = Request::post(format!("/api/v1/agent{path}"))
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("/api/v1/agent{path}"))
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string()))
         .map_err(|error| error.to_string())?;
-    let answered = gateway.clone().call(request).await;
+    let answered = gateway.router.clone().call(request).await;
     let answer = answered.map_err(|error| error.to_string())?;
     let status = answer.status().as_u16();
     let bytes = to_bytes(answer.into_body(), MAX_ANSWER_BYTES).await;
     let bytes = bytes.map_err(|error| error.to_string())?;
     Ok((status, serde_json::from_slice(&bytes).unwrap_or_default()))
+}
+
+/// Posts a request to a gateway, as [`ask`].
+///
+/// # Errors
+///
+/// As [`ask`].
+pub(crate) async fn post(
+    gateway: &Gateway,
+    path: &str,
+    body: &Value,
+) -> Result<(u16, Value), String> {
+    ask(gateway, Method::POST, path, body).await
 }
 
 /// The model of the engine, as the gateway's port.
@@ -140,17 +157,24 @@ impl ModelTurns {
     async fn call<T>(
         &self,
         label: &str,
-        effect: impl FnOnce(&mut Engine) -> T + Send,
+        effect: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, TurnError> {
         let Self(world) = self;
         world.schedule.step(label).await;
         let lost = || TurnError("the call was lost".into());
-        if world.fault(LOST_CALLS / 2) {
+        if world.fault(LOST_CALLS / 3) {
+            return Err(lost());
+        }
+        if world.fault(LOST_CALLS / 3) {
+            world.schedule.tell("the call is late");
+            world.delay(Box::new(move |engine| {
+                effect(engine);
+            }));
             return Err(lost());
         }
         let result = effect(&mut world.engine());
         world.schedule.step(&format!("{label}: answered")).await;
-        if world.fault(LOST_CALLS / 2) {
+        if world.fault(LOST_CALLS / 3) {
             return Err(lost());
         }
         Ok(result)
@@ -163,7 +187,7 @@ impl TurnStarter for ModelTurns {
         let id = ids::workflow_id(&conversation.id);
         let input = payload(&turn_input(conversation));
         let ring = payload(&ring(message_id));
-        self.call("signals, perhaps with a start", |engine| {
+        self.call("signals, perhaps with a start", move |engine| {
             engine.signal_with_start(&id, input, "submit", ring);
         })
         .await
@@ -173,7 +197,7 @@ impl TurnStarter for ModelTurns {
         let id = ids::workflow_id(conversation_id);
         let ring = payload(&ring(message_id));
         let request_id = format!("submit/{message_id}");
-        self.call("signals", |engine| {
+        self.call("signals", move |engine| {
             engine.signal(&id, "submit", ring, Some(&request_id))
         })
         .await
@@ -187,7 +211,7 @@ impl TurnStarter for ModelTurns {
         let id = ids::workflow_id(&conversation.id);
         let input = payload(&start_input(conversation, &messages));
         let first = messages.first;
-        self.call("starts a workflow", |engine| {
+        self.call("starts a workflow", move |engine| {
             if engine.start(&id, input, &first) {
                 return StartOutcome::Started;
             }
@@ -208,7 +232,7 @@ impl TurnStarter for ModelTurns {
 
     async fn workflow(&self, conversation_id: &str) -> Result<Option<RunningWorkflow>, TurnError> {
         let id = ids::workflow_id(conversation_id);
-        self.call("describes the workflow", |engine| {
+        self.call("describes the workflow", move |engine| {
             let running = engine.running(&id);
             running.map(|_| RunningWorkflow { task_attempt: 1 })
         })
@@ -216,7 +240,8 @@ impl TurnStarter for ModelTurns {
     }
 
     async fn running(&self, conversation_ids: &[String]) -> Result<HashSet<String>, TurnError> {
-        self.call("lists the workflows", |engine| {
+        let conversation_ids = conversation_ids.to_vec();
+        self.call("lists the workflows", move |engine| {
             let is_running = |id: &&String| engine.running(&ids::workflow_id(id)).is_some();
             conversation_ids
                 .iter()
@@ -240,7 +265,7 @@ impl TurnStarter for ModelTurns {
         };
         let cancel = payload(&cancel);
         let request_id = format!("cancel/{message_id}");
-        self.call("signals a cancel", |engine| {
+        self.call("signals a cancel", move |engine| {
             engine.signal(&id, "cancel", cancel, Some(&request_id))
         })
         .await
@@ -254,9 +279,9 @@ impl TurnStarter for ModelTurns {
     ) -> Result<ApprovalOutcome, TurnError> {
         let id = asker(conversation_id, sub_agent);
         let update_id = ids::answer_id(&answer);
-        let input = payload(&answer);
-        let sent = self.call("sends the answer", |engine| {
-            engine.update(&id, &update_id, "resolve_approval", input)
+        let (input, asked) = (payload(&answer), update_id.clone());
+        let sent = self.call("sends the answer", move |engine| {
+            engine.update(&id, &asked, "resolve_approval", input)
         });
         let Some(run) = sent.await? else {
             return Ok(ApprovalOutcome::NotRunning);
@@ -288,7 +313,7 @@ impl TurnStarter for ModelTurns {
             execution_id: execution_id.to_owned(),
         };
         let stored = payload(&stored);
-        self.call("signals a result", |engine| {
+        self.call("signals a result", move |engine| {
             engine.signal(&id, "tool_result", stored, Some(&request_id));
         })
         .await
@@ -296,10 +321,10 @@ impl TurnStarter for ModelTurns {
 
     async fn terminate(&self, conversation_id: &str, _reason: &str) -> Result<(), TurnError> {
         let id = ids::workflow_id(conversation_id);
-        let ended = self.call("terminates the workflow", |engine| engine.terminate(&id));
-        let ended = ended.await?;
-        self.0.facts().run_is_cut(ended);
-        Ok(())
+        self.call("terminates the workflow", move |engine| {
+            engine.terminate(&id)
+        })
+        .await
     }
 
     async fn delete_runs(&self, _conversation_id: &str) -> Result<(), TurnError> {

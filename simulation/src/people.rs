@@ -55,6 +55,12 @@ impl People {
         before.filter(|before| before != answer)
     }
 
+    /// Forgets what people were told, because the conversation was removed.
+    pub(crate) fn forget(&mut self) {
+        self.asked.clear();
+        self.told.clear();
+    }
+
     /// Returns true when a person was told that the call is denied.
     pub(crate) fn has_denied(&self, execution_id: &str) -> bool {
         let told = self.told.get(execution_id);

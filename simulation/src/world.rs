@@ -8,6 +8,9 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use crate::{engine::Engine, facts::Facts, people::People, schedule::Schedule, seed::Choices};
 
+/// A call to the engine whose answer was lost, and whose effect comes late.
+type LateCall = Box<dyn FnOnce(&mut Engine) + Send>;
+
 /// The world of a simulation. Clones share the world.
 #[derive(Clone)]
 pub(crate) struct World {
@@ -19,6 +22,7 @@ pub(crate) struct World {
     facts: Arc<Mutex<Facts>>,
     people: Arc<Mutex<People>>,
     choices: Arc<Mutex<Choices>>,
+    late: Arc<Mutex<Vec<LateCall>>>,
     is_calm: Arc<Mutex<bool>>,
 }
 
@@ -32,6 +36,7 @@ impl World {
             facts: Arc::default(),
             people: Arc::default(),
             choices: Arc::new(Mutex::new(choices)),
+            late: Arc::default(),
             is_calm: Arc::default(),
         }
     }
@@ -54,6 +59,22 @@ impl World {
     /// The choices of the seed.
     pub(crate) fn choices(&self) -> MutexGuard<'_, Choices> {
         lock(&self.choices)
+    }
+
+    /// Keeps a call to the engine for later.
+    pub(crate) fn delay(&self, call: LateCall) {
+        lock(&self.late).push(call);
+    }
+
+    /// Returns the number of late calls.
+    pub(crate) fn late_calls(&self) -> usize {
+        lock(&self.late).len()
+    }
+
+    /// A late call arrives at the engine.
+    pub(crate) fn arrive(&self, index: usize) {
+        let call = lock(&self.late).remove(index);
+        call(&mut self.engine());
     }
 
     /// Ends the faults: from now on everything must come to its end.

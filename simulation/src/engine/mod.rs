@@ -8,6 +8,7 @@
 //! Must not be here: how a worker runs the workflow's code (`worker.rs`).
 
 mod commands;
+mod reset;
 mod run;
 mod updates;
 
@@ -36,6 +37,8 @@ pub struct Engine {
     /// The model's clock, in milliseconds. The schedule moves the clock.
     pub now_ms: u64,
     attempts: u64,
+    /// The attempts that have lost their run.
+    cut: Vec<Attempt>,
     /// Commands that the model does not know.
     pub unknown_commands: Vec<String>,
 }
@@ -158,14 +161,27 @@ impl Engine {
         true
     }
 
-    /// Ends the running workflow at once. Returns the attempts of the workflow, which may still run at their workers.
-    pub fn terminate(&mut self, workflow_id: &str) -> Vec<Attempt> {
-        let Some(run) = self.running(workflow_id).and_then(|it| self.run_mut(it)) else {
-            return Vec::new();
+    /// Ends the running workflow at once.
+    pub fn terminate(&mut self, workflow_id: &str) {
+        if let Some(number) = self.running(workflow_id) {
+            self.end_run(number, RunStatus::Terminated);
+        }
+    }
+
+    /// Ends a run, and notes the attempts that may still run at their workers.
+    fn end_run(&mut self, number: RunNumber, status: RunStatus) {
+        let Some(run) = self.runs.get_mut(number) else {
+            return;
         };
-        let attempts = run.attempts().collect();
-        run.close(RunStatus::Terminated);
-        attempts
+        if run.status == RunStatus::Running {
+            self.cut.extend(run.attempts());
+            run.close(status);
+        }
+    }
+
+    /// Takes the attempts that have lost their run.
+    pub fn take_cut(&mut self) -> Vec<Attempt> {
+        std::mem::take(&mut self.cut)
     }
 
     /// Gives a run's workflow task to a worker: all new events of the run. `None` when the run has no new event or its

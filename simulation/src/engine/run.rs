@@ -290,6 +290,11 @@ impl Run {
         }
     }
 
+    /// Returns the input of the workflow.
+    pub fn input(&self) -> Payload {
+        self.init.arguments.first().cloned().unwrap_or_default()
+    }
+
     /// Returns the attempts of activities at workers.
     pub fn attempts(&self) -> impl Iterator<Item = Attempt> {
         let activities = self.activities.values();

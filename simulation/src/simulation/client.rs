@@ -1,15 +1,16 @@
-//! The client and the operator: their requests, and the checks of what the client was promised.
+//! The client and the operator: their requests, and what the client was promised.
 
+use axum::http::Method;
 use everturn_proto::ids;
 use serde_json::{Value, json};
 
 use super::{GATEWAYS, Simulation};
-use crate::{gateway::post, schedule::Owner, seed::Choices, world::World};
+use crate::{gateway::ask, schedule::Owner, seed::Choices, world::World};
 
 /// The name of the conversation of a simulation.
 pub(super) const CONVERSATION: &str = "c";
 /// The most requests of the client.
-const MAX_REQUESTS: usize = 8;
+const MAX_REQUESTS: usize = 9;
 
 /// A request of the client, or an act of the operator.
 #[derive(Debug, Clone)]
@@ -24,6 +25,10 @@ pub(super) enum Act {
     Terminate,
     /// The operator cancels the workflow.
     CancelWorkflow,
+    /// The operator resets the workflow to one of its tasks.
+    Reset,
+    /// Removes the conversation. A later message makes the conversation anew.
+    Remove,
 }
 
 impl Simulation {
@@ -34,22 +39,13 @@ impl Simulation {
         match act {
             Act::Send(on_busy) => {
                 self.messages += 1;
-                let key = format!("key-{}", self.messages);
-                let body = json!({
-                    "content": format!("message {}", self.messages), "message_id": key, "on_busy": on_busy,
-                    "create": {},
-                });
-                self.send(number, body).await;
+                self.on_busy = on_busy;
+                self.send(number, self.messages, on_busy).await;
             }
-            Act::SendAgain => {
-                let key = format!("key-{}", self.messages);
-                let body = json!({
-                    "content": format!("message {}", self.messages), "message_id": key, "create": {},
-                });
-                if self.messages > 0 {
-                    self.send(number, body).await;
-                }
-            }
+            // The repetition of a message with `reject` may be answered with 202 before an earlier request withdraws the
+            // message, so the client does not repeat the message.
+            Act::SendAgain if self.messages == 0 || self.on_busy == "reject" => {}
+            Act::SendAgain => self.send(number, self.messages, self.on_busy).await,
             Act::Cancel => {
                 let accepted: Vec<_> = self.world.facts().accepted.clone();
                 let chosen = self.world.choices().one_of(accepted);
@@ -59,23 +55,47 @@ impl Simulation {
             }
             Act::Resume => self.resume(number).await,
             Act::Terminate => {
-                let ended = self
-                    .world
-                    .engine()
-                    .terminate(&ids::workflow_id(CONVERSATION));
-                self.world.facts().run_is_cut(ended);
+                let id = ids::workflow_id(CONVERSATION);
+                self.world.engine().terminate(&id);
             }
             Act::CancelWorkflow => {
                 self.world.engine().cancel(&ids::workflow_id(CONVERSATION));
             }
+            Act::Reset => self.reset(),
+            Act::Remove => self.remove(number).await,
         }
+    }
+
+    /// The operator resets the newest run to one of its workflow tasks.
+    fn reset(&self) {
+        let id = ids::workflow_id(CONVERSATION);
+        let newest = self.world.engine().newest_run(&id);
+        if let Some((run, tasks)) = newest {
+            let task = self.world.choices().below(tasks);
+            self.tell(format!("the operator: resets run {run} to task {task}"));
+            self.world.engine().reset(run, task);
+        }
+    }
+
+    /// A client removes the conversation. The answer ends the promises about the conversation.
+    async fn remove(&self, number: usize) {
+        let label = "remove".to_owned();
+        let path = (Method::DELETE, "");
+        self.request(number, label, path, json!({}), |world, status, _| {
+            if status == 204 {
+                world.schedule.tell("the conversation is removed");
+                world.facts().conversation_is_removed();
+                world.people().forget();
+            }
+        })
+        .await;
     }
 
     async fn request(
         &self,
         number: usize,
         label: String,
-        path: &'static str,
+        (method, path): (Method, &'static str),
         body: Value,
         answered: impl FnOnce(&World, u16, &Value) + 'static,
     ) {
@@ -85,10 +105,10 @@ impl Simulation {
         let world = self.world.clone();
         let name = format!("gateway {number}, {label}");
         let work = async move {
-            let path = format!("/conversations/{CONVERSATION}/{path}");
+            let path = format!("/conversations/{CONVERSATION}{path}");
             // A client repeats a request without an answer.
             for _try in 0..3 {
-                match post(&gateway.router, &path, &body).await {
+                match ask(&gateway, method.clone(), &path, &body).await {
                     Ok((503, _)) | Err(_) => world.schedule.step("repeats the request").await,
                     Ok((status, answer)) => {
                         answered(&world, status, &answer);
@@ -101,10 +121,17 @@ impl Simulation {
         self.world.schedule.spawn(name, owner, work).await;
     }
 
-    async fn send(&self, number: usize, body: Value) {
+    async fn send(&self, number: usize, message: usize, on_busy: &str) {
+        let body = json!({
+            "content": format!("message {message}"), "message_id": format!("key-{message}"), "on_busy": on_busy,
+            "create": {},
+        });
         let label = format!("message {} ({})", body["message_id"], body["on_busy"]);
-        self.request(number, label, "messages", body, |world, status, answer| {
+        let path = (Method::POST, "/messages");
+        let removals = self.world.facts().removals;
+        self.request(number, label, path, body, move |world, status, answer| {
             if status == 202
+                && world.facts().removals == removals
                 && let Some(id) = answer["message_id"].as_str()
                 && !world.facts().accepted.iter().any(|known| known == id)
             {
@@ -117,8 +144,10 @@ impl Simulation {
     async fn cancel(&self, number: usize, message_id: String) {
         let body = json!({"message_id": message_id});
         let label = format!("cancel {message_id}");
-        self.request(number, label, "cancel", body, move |world, _, answer| {
-            if answer["status"] == "cancelling" {
+        let path = (Method::POST, "/cancel");
+        let removals = self.world.facts().removals;
+        self.request(number, label, path, body, move |world, _, answer| {
+            if answer["status"] == "cancelling" && world.facts().removals == removals {
                 world
                     .schedule
                     .tell(format!("the cancel of {message_id} is answered"));
@@ -131,7 +160,8 @@ impl Simulation {
     /// A client asks a gateway to go on with whatever is left.
     async fn resume(&self, number: usize) {
         let label = "resume".to_owned();
-        self.request(number, label, "resume", json!({}), |_, _, _| ())
+        let path = (Method::POST, "/resume");
+        self.request(number, label, path, json!({}), |_, _, _| ())
             .await;
     }
 }
@@ -140,7 +170,10 @@ impl Simulation {
 pub(super) fn acts(choices: &mut Choices) -> Vec<Act> {
     let number = 2 + choices.below(MAX_REQUESTS - 1);
     let mut acts: Vec<_> = (1..number)
-        .map(|_| match choices.below(14) {
+        .map(|_| match choices.below(18) {
+            14..=15 => Act::Reset,
+            16 => Act::Remove,
+            17 => Act::Send("reject"),
             0..=3 => Act::Send("queue"),
             4..=5 => Act::Send("interrupt"),
             6..=7 => Act::Send("steer"),

@@ -23,6 +23,11 @@ impl Simulation {
         let access = Access::tenant("default");
         let store = &self.world.store;
         let Some(conversation) = store.conversation(&access, CONVERSATION).await? else {
+            let mut facts = self.world.facts();
+            let lost = facts.accepted.first().cloned();
+            facts
+                .violations
+                .extend(lost.map(|id| format!("{id} was accepted, and the conversation is gone")));
             return Ok(());
         };
         let page = store

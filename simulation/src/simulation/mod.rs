@@ -63,6 +63,8 @@ enum Step {
     LookAtLeases(usize),
     /// People turn to a call that waits for them.
     Turn(String),
+    /// A late call arrives at the engine.
+    Arrive(usize),
     Start,
     Forget(usize, RunNumber),
 }
@@ -86,6 +88,8 @@ struct Simulation {
     acts: Vec<Act>,
     /// The client's number of messages.
     messages: usize,
+    /// `on_busy` of the client's last message.
+    on_busy: &'static str,
     /// The hours between the present and the last look of a reconciler.
     hours: u32,
 }
@@ -132,6 +136,7 @@ impl Simulation {
             local_ends: Rc::default(),
             acts,
             messages: 0,
+            on_busy: "queue",
             hours: 0,
         }
     }
@@ -179,6 +184,7 @@ impl Simulation {
         self.add_worker_steps(&mut steps, &mut faults);
         self.add_engine_steps(&mut steps, &mut faults, is_calm);
         self.add_gateway_faults(&mut faults);
+        steps.extend((0..self.world.late_calls()).map(Step::Arrive));
         steps.extend(self.world.people().open().into_iter().map(Step::Turn));
         if !is_calm && !self.acts.is_empty() {
             steps.push(Step::Act);

@@ -26,10 +26,17 @@ impl Simulation {
         };
         let world = self.world.clone();
         let name = format!("gateway {number}, an answer to {execution_id}");
+        let removals = self.world.facts().removals;
         let work = async move {
-            match ask {
+            let answer = match ask {
                 Ask::Approval(hash) => decide(&world, &gateway, &execution_id, &hash).await,
                 Ask::ClientTool => bring(&world, &gateway, &execution_id).await,
+            };
+            // An answer to a call of a removed conversation counts no more.
+            if let Some(answer) = answer
+                && world.facts().removals == removals
+            {
+                told(&world, &execution_id, &answer);
             }
         };
         let owner = Owner::Gateway(number);
@@ -64,8 +71,14 @@ impl Simulation {
     }
 }
 
-/// A person answers an approval. After a request without an answer, the person may have another mind.
-async fn decide(world: &World, gateway: &Gateway, execution_id: &str, input_hash: &str) {
+/// A person answers an approval. After a request without an answer, the person may have another mind. Returns the answer
+/// that was told to be stored.
+async fn decide(
+    world: &World,
+    gateway: &Gateway,
+    execution_id: &str,
+    input_hash: &str,
+) -> Option<String> {
     let path = format!("/conversations/{CONVERSATION}/approvals/{execution_id}");
     for _try in 0..MAX_TRIES {
         let (decision, outcome) = if world.choices().percent(50) {
@@ -77,32 +90,29 @@ async fn decide(world: &World, gateway: &Gateway, execution_id: &str, input_hash
         world
             .schedule
             .tell(format!("a person: {decision} {execution_id}"));
-        match post(&gateway.router, &path, &body).await {
-            Ok((200, _)) => {
-                told(world, execution_id, outcome.as_str());
-                return;
-            }
+        match post(gateway, &path, &body).await {
+            Ok((200, _)) => return Some(outcome.to_string()),
             Ok((404 | 503, _)) | Err(_) => world.schedule.step("a person thinks again").await,
-            Ok(_) => return,
+            Ok(_) => return None,
         }
     }
+    None
 }
 
-/// A client brings the result of a client tool, and brings the result again after a request without an answer.
-async fn bring(world: &World, gateway: &Gateway, execution_id: &str) {
+/// A client brings the result of a client tool, and brings the result again after a request without an answer. Returns the
+/// result that was told to be stored.
+async fn bring(world: &World, gateway: &Gateway, execution_id: &str) -> Option<String> {
     let path = format!("/conversations/{CONVERSATION}/client-tools/{execution_id}");
     let result = world.choices().below(100);
     let body = json!({"result": result});
     for _try in 0..MAX_TRIES {
-        match post(&gateway.router, &path, &body).await {
-            Ok((202, _)) => {
-                told(world, execution_id, &result.to_string());
-                return;
-            }
+        match post(gateway, &path, &body).await {
+            Ok((202, _)) => return Some(result.to_string()),
             Ok((404 | 503, _)) | Err(_) => world.schedule.step("a client tries again").await,
-            Ok(_) => return,
+            Ok(_) => return None,
         }
     }
+    None
 }
 
 fn told(world: &World, execution_id: &str, answer: &str) {

@@ -11,6 +11,12 @@ use crate::{
 
 impl Simulation {
     pub(super) async fn take(&mut self, step: Step) {
+        self.take_one(step).await;
+        let cut = self.world.engine().take_cut();
+        self.world.facts().run_is_cut(cut);
+    }
+
+    async fn take_one(&mut self, step: Step) {
         match step {
             Step::Actor(id) => self.world.schedule.release(id).await,
             Step::Act => self.act().await,
@@ -44,6 +50,10 @@ impl Simulation {
             Step::Look(number) => self.look(number).await,
             Step::LookAtLeases(number) => self.look_at_leases(number).await,
             Step::Turn(execution_id) => self.turn_to(execution_id).await,
+            Step::Arrive(index) => {
+                self.tell("the engine: a late call arrives");
+                self.world.arrive(index);
+            }
             Step::Start => {
                 let number = self.next_process;
                 self.next_process += 1;
