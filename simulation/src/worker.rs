@@ -7,7 +7,7 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc, task::Waker, time::Duration};
 
 use everturn_store::{WorkerId, WorkerLease};
-use everturn_workflows::AgentExecution;
+use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_common::{
     data_converters::DataConverter,
     protos::coresdk::{
@@ -247,9 +247,13 @@ impl Instance {
         let host: Rc<dyn WorkflowHost> = Rc::clone(&commands) as _;
         let context = BaseWorkflowContext::from_raw(init, converter, host, None, Vec::new());
         let arguments = run.init.arguments.clone();
-        let guest =
-            GuestWorkflowInstance::<AgentExecution>::instantiate(arguments, payloads, context)
-                .map_err(|error| error.to_string())?;
+        let guest = match run.init.workflow_type.as_str() {
+            "after-turn" => {
+                GuestWorkflowInstance::<AfterTurn>::instantiate(arguments, payloads, context)
+            }
+            _ => GuestWorkflowInstance::<AgentExecution>::instantiate(arguments, payloads, context),
+        };
+        let guest = guest.map_err(|error| error.to_string())?;
         Ok(Self {
             guest,
             commands,

@@ -1,5 +1,6 @@
 //! `llm_thinking_activity`, and the replies of the model. A reply may call tools: a worker's tool, a tool that a person
-//! must approve, or a client's tool.
+//! must approve, a client's tool, or a
+//! sub-agent.
 
 use everturn_proto::{
     Json, ids,
@@ -17,6 +18,12 @@ use crate::{
     world::World,
 };
 
+/// The tool with which an agent gives a task to a sub-agent.
+pub(super) const DELEGATE: &str = "delegate";
+/// The agent of sub-agents.
+pub(super) const HELPER: &str = "helper";
+/// The input of [`DELEGATE`].
+const TASK: &str = r#"{"agent":"helper","task":"help"}"#;
 /// The most times that people turn to a call that waits for them.
 const MAX_SESSIONS: usize = 3;
 /// The time for an approval. The model of the engine has no time, so the timer may fire at any moment.
@@ -114,10 +121,14 @@ fn calls(world: &World, request: &ThinkRequest) -> Vec<ToolCall> {
     if !may_call || !choices.percent(50) {
         return Vec::new();
     }
+    let root = ids::root_agent_execution_id(&request.conversation_id, &request.message_id);
+    let is_root = root == request.agent_execution_id;
     let number = 1 + choices.below(2);
     (0..number)
         .filter_map(|index| {
-            let kinds = vec![Kind::Plain, Kind::Approved, Kind::Approved, Kind::Client];
+            let mut kinds = vec![Kind::Plain, Kind::Approved, Kind::Approved, Kind::Client];
+            // A sub-agent has no sub-agents.
+            kinds.extend(is_root.then_some(Kind::Delegate));
             let kind = choices.one_of(kinds)?;
             Some(call(request, index, kind))
         })
@@ -133,20 +144,27 @@ enum Kind {
     Approved,
     /// A tool of a client.
     Client,
+    /// A task for a sub-agent.
+    Delegate,
+}
+
+/// Returns a call of a `once` tool of a worker.
+pub(super) fn tool_call(execution_id: String, tool_name: &str) -> ToolCall {
+    ToolCall {
+        call_id: ids::call_id(&execution_id),
+        execution_id,
+        tool_name: tool_name.to_owned(),
+        tool_input: Json::parse("{}").ok(),
+        timeout_ms: 1000,
+        effect: Effect::Once.into(),
+        ..ToolCall::default()
+    }
 }
 
 fn call(request: &ThinkRequest, index: usize, kind: Kind) -> ToolCall {
     let (message_id, run) = (&request.message_id, &request.agent_execution_id);
     let execution_id = ids::tool_execution_id(message_id, run, request.step, index);
-    let call = ToolCall {
-        call_id: ids::call_id(&execution_id),
-        execution_id,
-        tool_name: "change".to_owned(),
-        tool_input: Json::parse("{}").ok(),
-        timeout_ms: 1000,
-        effect: Effect::Once.into(),
-        ..ToolCall::default()
-    };
+    let call = tool_call(execution_id, "change");
     match kind {
         Kind::Plain => call,
         Kind::Approved => ToolCall {
@@ -167,6 +185,12 @@ fn call(request: &ThinkRequest, index: usize, kind: Kind) -> ToolCall {
             tool_name: "show".to_owned(),
             kind: ToolKind::Client.into(),
             timeout_ms: CLIENT_TIMEOUT_MS,
+            ..call
+        },
+        Kind::Delegate => ToolCall {
+            tool_name: DELEGATE.to_owned(),
+            kind: ToolKind::Delegate.into(),
+            tool_input: Json::parse(TASK).ok(),
             ..call
         },
     }
@@ -203,7 +227,16 @@ fn reply(tool_calls: Vec<ToolCall>, generation: u32) -> LlmCompleteState {
 }
 
 fn result(state: &LlmCompleteState) -> ThinkResult {
-    let planned = |call: &ToolCall| PlannedCall {
+    ThinkResult {
+        finish: state.finish.clone(),
+        tool_calls: state.tool_calls.iter().map(planned_call).collect(),
+        ..ThinkResult::default()
+    }
+}
+
+/// Returns the data of a call for the workflow.
+pub(super) fn planned_call(call: &ToolCall) -> PlannedCall {
+    PlannedCall {
         execution_id: call.execution_id.clone(),
         tool_name: call.tool_name.clone(),
         timeout_ms: call.timeout_ms,
@@ -212,10 +245,5 @@ fn result(state: &LlmCompleteState) -> ThinkResult {
         input_hash: call.input_hash.clone(),
         answers_from: call.rule().answers_from,
         ..PlannedCall::default()
-    };
-    ThinkResult {
-        finish: state.finish.clone(),
-        tool_calls: state.tool_calls.iter().map(planned).collect(),
-        ..ThinkResult::default()
     }
 }

@@ -37,15 +37,29 @@ impl Engine {
                 run.timers.insert(timer.seq);
             }
             Command::CancelTimer(timer) => run.cancel_timer(timer.seq),
-            Command::CompleteWorkflowExecution(_) => run.close(RunStatus::Completed),
-            Command::FailWorkflowExecution(_) => run.close(RunStatus::Failed),
-            Command::CancelWorkflowExecution(_) => run.close(RunStatus::Cancelled),
+            Command::CompleteWorkflowExecution(completed) => {
+                run.close(RunStatus::Completed);
+                self.closed(number, completed.result);
+            }
+            Command::FailWorkflowExecution(_) => {
+                run.close(RunStatus::Failed);
+                self.closed(number, None);
+            }
+            Command::CancelWorkflowExecution(_) => {
+                run.close(RunStatus::Cancelled);
+                self.closed(number, None);
+            }
             Command::ContinueAsNewWorkflowExecution(new) => {
                 run.close(RunStatus::ContinuedAsNew);
                 let input = new.arguments.into_iter().next().unwrap_or_default();
                 let id = run.workflow_id.clone();
-                let new_run = Run::new(next, &id, Some(run), input, now_ms);
+                let new_run = Run::new(next, &id, Some(run), input, now_ms).follows(run);
                 self.add(new_run);
+                self.closed(number, None);
+            }
+            Command::StartChildWorkflowExecution(start) => self.start_child(number, start),
+            Command::CancelChildWorkflowExecution(cancel) => {
+                self.cancel_child(number, cancel.child_workflow_seq);
             }
             // Neither changes what the run waits for.
             Command::UpsertWorkflowSearchAttributes(_)

@@ -7,6 +7,7 @@
 //!
 //! Must not be here: how a worker runs the workflow's code (`worker.rs`).
 
+mod children;
 mod commands;
 mod reset;
 mod run;
@@ -15,13 +16,12 @@ mod updates;
 use std::collections::BTreeMap;
 
 use temporalio_common::protos::{
-    coresdk::workflow_activation::{
-        CancelWorkflow, SignalWorkflow, workflow_activation_job::Variant as Job,
-    },
+    coresdk::workflow_activation::{SignalWorkflow, workflow_activation_job::Variant as Job},
     temporal::api::common::v1::Payload,
 };
 
 pub use self::{
+    children::{Child, Children, Parent},
     run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf, at},
     updates::Update,
 };
@@ -153,11 +153,7 @@ impl Engine {
         let Some(run) = self.running(workflow_id).and_then(|it| self.run_mut(it)) else {
             return false;
         };
-        if !run.is_cancel_requested {
-            run.is_cancel_requested = true;
-            run.news
-                .push(Job::CancelWorkflow(CancelWorkflow::default()));
-        }
+        run.ask_to_end();
         true
     }
 
@@ -176,6 +172,7 @@ impl Engine {
         if run.status == RunStatus::Running {
             self.cut.extend(run.attempts());
             run.close(status);
+            self.closed(number, None);
         }
     }
 

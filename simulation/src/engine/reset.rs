@@ -10,10 +10,22 @@ use super::{
 };
 
 impl Engine {
-    /// Returns the newest run of a workflow id, and the number of its workflow tasks.
+    /// Returns the newest run of a workflow id, and the number of its workflow tasks to which the run may be reset: the
+    /// engine resets no run to a task behind the start of a child workflow that runs.
     pub fn newest_run(&self, workflow_id: &str) -> Option<(RunNumber, usize)> {
         let newest = *self.newest.get(workflow_id)?;
-        Some((newest, self.run(newest)?.history.len()))
+        let run = self.run(newest)?;
+        let starts_child = |task: &CommittedTask| {
+            let mut commands = task.commands.iter();
+            commands.any(|command| {
+                matches!(
+                    command.variant,
+                    Some(Command::StartChildWorkflowExecution(_))
+                )
+            })
+        };
+        let first = run.history.iter().position(starts_child);
+        Some((newest, first.map_or(run.history.len(), |first| first + 1)))
     }
 
     /// Resets a workflow: a new run has the history before a workflow task, and the later signals and updates come again.
@@ -42,6 +54,10 @@ impl Engine {
         run.news
             .extend(old.news.iter().filter(|job| comes_again(job)).cloned());
         run.admit_updates();
+        // The children go on, and the new run finds their ids taken.
+        if let Some(old) = self.runs.get_mut(number) {
+            old.children.clear();
+        }
         self.end_run(number, RunStatus::Terminated);
         self.add(run);
     }

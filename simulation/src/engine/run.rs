@@ -26,7 +26,7 @@ use temporalio_common::protos::{
     },
 };
 
-use super::{RunNumber, Update};
+use super::{Children, Parent, RunNumber, Update};
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +239,10 @@ pub struct Run {
     pub timers: BTreeSet<u32>,
     /// The request ids of signals.
     pub request_ids: BTreeSet<String>,
+    /// The parent's run, and the number there.
+    pub parent: Option<Parent>,
+    /// The child workflows that have not ended, by their numbers.
+    pub children: Children,
     /// The updates, by their ids.
     pub updates: BTreeMap<String, Update>,
     /// The number of signals in the history.
@@ -283,6 +287,8 @@ impl Run {
             activities: BTreeMap::new(),
             timers: BTreeSet::new(),
             request_ids: BTreeSet::new(),
+            parent: None,
+            children: Children::new(),
             updates: BTreeMap::new(),
             signals: 0,
             is_cancel_requested: false,

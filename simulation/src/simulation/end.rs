@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use everturn_proto::{Json, event::Event};
+use everturn_proto::{Json, event::Event, ids};
 use everturn_store::{Access, Conversations, EventReader, PageLimit};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ impl Simulation {
             .await?;
         let mut violations = check_log(&page.events);
         for message_id in &self.world.facts().accepted {
-            violations.extend(check_message(&page.events, message_id));
+            violations.extend(check_message(&page.events, &conversation.id, message_id));
         }
         self.world.facts().violations.append(&mut violations);
         self.check_told(&conversation.id).await
@@ -43,10 +43,11 @@ impl Simulation {
 }
 
 /// Checks that every accepted message has one end, or has joined a turn. A message enters the log once.
-fn check_message(events: &[Event], message_id: &str) -> Option<String> {
+fn check_message(events: &[Event], conversation_id: &str, message_id: &str) -> Option<String> {
+    let root = ids::root_agent_execution_id(conversation_id, message_id);
     let of_turn = events
         .iter()
-        .filter(|event| event.message_id == *message_id);
+        .filter(|event| data(event)["agent_execution_id"] == root.as_str());
     let is_end = |event: &&Event| {
         matches!(
             event.event_type.as_str(),
