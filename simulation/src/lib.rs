@@ -2,6 +2,7 @@
 //! an order that a seed chooses.
 //!
 //! - `seed`: the choices of a seed
+//! - `shrink`: a shorter schedule with the same violation
 //! - `schedule`: actors that wait at their steps
 //! - `engine`: the model of Temporal
 //! - `worker`: a worker process, with the workflow's own code
@@ -22,13 +23,18 @@ mod oracles;
 mod people;
 mod schedule;
 mod seed;
+mod shrink;
 mod simulation;
 mod worker;
 mod world;
 
 use tokio::{runtime::Builder, task::LocalSet};
 
-pub use simulation::{Outcome, simulate};
+use self::seed::Choices;
+pub use self::{
+    shrink::shrink,
+    simulation::{Outcome, Promise},
+};
 
 /// Runs the simulation of a seed on this thread.
 ///
@@ -36,6 +42,28 @@ pub use simulation::{Outcome, simulate};
 ///
 /// An error when the store cannot be opened.
 pub fn run(seed: u64) -> anyhow::Result<Outcome> {
+    on_this_thread(Choices::new(seed), None)
+}
+
+/// Runs the simulation of a seed with one more promise, on this thread.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_with(seed: u64, promise: Promise) -> anyhow::Result<Outcome> {
+    on_this_thread(Choices::new(seed), Some(promise))
+}
+
+/// Repeats the choices of an outcome on this thread. The first choice follows the list.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_choices(choices: Vec<u32>, promise: Option<Promise>) -> anyhow::Result<Outcome> {
+    on_this_thread(Choices::repeat(choices), promise)
+}
+
+fn on_this_thread(choices: Choices, promise: Option<Promise>) -> anyhow::Result<Outcome> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, simulate(seed))
+    LocalSet::new().block_on(&runtime, simulation::simulate(choices, promise))
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use clap::Parser;
+use everturn_simulation::Outcome;
 
 /// Interleavings of workers, gateways, clients and operators, chosen by seeds.
 ///
@@ -24,6 +25,9 @@ struct Args {
     /// The first seed. With `--seeds 1`, the simulation of a failure is repeated.
     #[arg(long, default_value_t = 0)]
     from: u64,
+    /// Print the whole story of a failure. Without the option: a shorter story with the same violation.
+    #[arg(long)]
+    whole: bool,
     /// The number of threads.
     #[arg(long, default_value_t = 2)]
     threads: u64,
@@ -71,15 +75,29 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Some((seed, Ok(outcome))) => {
-            for line in &outcome.story {
-                println!("{line}");
-            }
-            eprintln!("seed {seed}, after {} steps:", outcome.steps);
-            for violation in &outcome.violations {
-                eprintln!("  {violation}");
-            }
-            eprintln!("Repeat: simulate --seeds 1 --from {seed}");
+            report(seed, outcome, args.whole);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints the story of a failure.
+fn report(seed: u64, outcome: Outcome, whole: bool) {
+    let steps = outcome.steps;
+    let outcome = if whole {
+        outcome
+    } else {
+        everturn_simulation::shrink(outcome, None)
+    };
+    for line in &outcome.story {
+        println!("{line}");
+    }
+    eprintln!(
+        "seed {seed} fails after {steps} steps; the story above has {} steps:",
+        outcome.steps
+    );
+    for violation in &outcome.violations {
+        eprintln!("  {violation}");
+    }
+    eprintln!("Repeat: simulate --seeds 1 --from {seed}; --whole prints the seed's own story");
 }

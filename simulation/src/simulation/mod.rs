@@ -14,6 +14,7 @@ use everturn_store::sqlite::SqliteStore;
 use self::client::{Act, acts};
 use crate::{
     engine::{ActivityEnd, ActivityState, Attempt, RunNumber, RunStatus, TaskOf},
+    facts::Facts,
     gateway::{Gateway, gateway},
     schedule::{ActorId, Owner},
     seed::Choices,
@@ -39,7 +40,12 @@ pub struct Outcome {
     pub story: Vec<String>,
     /// The number of steps.
     pub steps: usize,
+    /// The choices in their order, to repeat them.
+    pub choices: Vec<u32>,
 }
+
+/// A promise that is checked after every step: returns what must never happen, and did.
+pub type Promise = fn(&Facts) -> Option<String>;
 
 /// An enabled event.
 #[derive(Debug, Clone)]
@@ -92,17 +98,21 @@ struct Simulation {
     on_busy: &'static str,
     /// The hours between the present and the last look of a reconciler.
     hours: u32,
+    promise: Option<Promise>,
 }
 
-/// Runs the simulation of a seed.
+/// Runs the simulation of a list of choices, perhaps with one more promise.
 ///
 /// # Errors
 ///
 /// An error when the store cannot be opened.
-pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
+pub(crate) async fn simulate(
+    choices: Choices,
+    promise: Option<Promise>,
+) -> anyhow::Result<Outcome> {
     let store = SqliteStore::open_in_memory().await?;
-    let world = World::new(store, Choices::new(seed));
-    let mut simulation = Simulation::new(world);
+    let world = World::new(store, choices);
+    let mut simulation = Simulation::new(world, promise);
     let steps = simulation.run().await?;
     simulation.check_end().await?;
     let mut violations = std::mem::take(&mut simulation.world.facts().violations);
@@ -111,6 +121,7 @@ pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
         violations,
         story: simulation.world.schedule.story(),
         steps,
+        choices: simulation.world.choices().made(),
     };
     for worker in simulation.workers.keys() {
         simulation.world.schedule.kill(Owner::Worker(*worker));
@@ -123,7 +134,7 @@ pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
 }
 
 impl Simulation {
-    fn new(world: World) -> Self {
+    fn new(world: World, promise: Option<Promise>) -> Self {
         let gateways = (0..GATEWAYS).map(|_| gateway(&world)).collect();
         let acts = acts(&mut world.choices());
         Self {
@@ -138,6 +149,7 @@ impl Simulation {
             messages: 0,
             on_busy: "queue",
             hours: 0,
+            promise,
         }
     }
 

@@ -13,7 +13,10 @@ impl Simulation {
     pub(super) async fn take(&mut self, step: Step) {
         self.take_one(step).await;
         let cut = self.world.engine().take_cut();
-        self.world.facts().run_is_cut(cut);
+        let mut facts = self.world.facts();
+        facts.run_is_cut(cut);
+        let broken = self.promise.and_then(|promise| promise(&facts));
+        facts.violations.extend(broken);
     }
 
     async fn take_one(&mut self, step: Step) {
