@@ -1,7 +1,7 @@
 //! One step at a time: actors are tasks of one thread, and wait at their steps until the schedule lets one of them go.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -20,7 +20,7 @@ tokio::task_local! {
 }
 
 /// Whom an actor dies with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A worker process.
     Worker(usize),
@@ -40,6 +40,7 @@ struct Actor {
 struct Actors {
     next: ActorId,
     all: BTreeMap<ActorId, Actor>,
+    frozen: BTreeSet<Owner>,
     story: Vec<String>,
     /// The actors that ended with a panic.
     panicked: Vec<String>,
@@ -137,14 +138,36 @@ impl Schedule {
         }
     }
 
-    /// Returns the actors that wait at a step.
+    /// Returns the actors that wait at a step, without the actors of frozen processes.
     pub(crate) fn waiting(&self) -> Vec<ActorId> {
         let actors = self.lock();
         let waiting = actors.all.iter();
         waiting
-            .filter(|(_, actor)| actor.waits.is_some())
+            .filter(|(_, actor)| actor.waits.is_some() && !actors.frozen.contains(&actor.owner))
             .map(|(id, _)| *id)
             .collect()
+    }
+
+    /// Returns true while the process has an actor with this name.
+    pub(crate) fn has(&self, owner: Owner, name: &str) -> bool {
+        let actors = self.lock();
+        let mut all = actors.all.values();
+        all.any(|actor| actor.owner == owner && actor.name == name)
+    }
+
+    /// Stops the actors of a process at their steps, until the process wakes.
+    pub(crate) fn freeze(&self, owner: Owner) {
+        self.lock().frozen.insert(owner);
+    }
+
+    /// Lets the actors of a frozen process go on.
+    pub(crate) fn wake(&self, owner: Owner) {
+        self.lock().frozen.remove(&owner);
+    }
+
+    /// Returns true while the process is frozen.
+    pub(crate) fn is_frozen(&self, owner: Owner) -> bool {
+        self.lock().frozen.contains(&owner)
     }
 
     /// Lets an actor go to the next step, and waits for the actor's arrival.
@@ -169,6 +192,7 @@ impl Schedule {
     /// Ends the actors of a process, wherever they are.
     pub(crate) fn kill(&self, owner: Owner) {
         let mut actors = self.lock();
+        actors.frozen.remove(&owner);
         let of_owner = |actor: &Actor| actor.owner == owner;
         let dead: Vec<_> = actors
             .all

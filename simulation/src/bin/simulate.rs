@@ -26,8 +26,9 @@ const PROGRESS_ON_A_TERMINAL: Duration = Duration::from_millis(500);
 /// Interleavings of workers, gateways, clients and operators, chosen by seeds.
 ///
 /// Each seed chooses an order of events: steps of gateways and workers, deaths, time-outs, lost calls. The program checks
-/// the promises of Everturn in each order. After a violation, the program stops, prints the story of the smallest failing
-/// seed to stdout, and lists the failing seeds with their violations on stderr.
+/// the promises of Everturn in each order. After a violation, the program stops, and lists the failing seeds with their
+/// violations on stderr. For the smallest failing seed, the program looks for a shorter order with the same violation, and
+/// prints the story of that order to stdout.
 ///
 /// Exit code: 0 without a violation, 1 after a violation, 2 for wrong arguments or when a seed could not run.
 ///
@@ -50,6 +51,9 @@ struct Args {
     /// Print no story.
     #[arg(long)]
     brief: bool,
+    /// Print the whole story of the seed, and look for no shorter order.
+    #[arg(long)]
+    whole: bool,
 }
 
 /// A seed with its result.
@@ -176,6 +180,19 @@ impl Results {
     }
 }
 
+/// Prints the story of a failing seed, or a shorter story with the same violation.
+fn tell(outcome: &Outcome, whole: bool) {
+    let shorter = (!whole).then(|| everturn_simulation::shrink(outcome.clone(), None));
+    let told = shorter.as_ref().unwrap_or(outcome);
+    for line in &told.story {
+        println!("{line}");
+    }
+    eprintln!("the story has {} of {} steps:", told.steps, outcome.steps);
+    for violation in &told.violations {
+        eprintln!("  {violation}");
+    }
+}
+
 /// Prints the results, and returns the exit code.
 fn report(args: &Args, begun: Instant, results: Results) -> ExitCode {
     let summary = results.progress(args.seeds, begun);
@@ -185,9 +202,7 @@ fn report(args: &Args, begun: Instant, results: Results) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     if let (Ok(outcome), false) = (first, args.brief) {
-        for line in &outcome.story {
-            println!("{line}");
-        }
+        tell(outcome, args.whole);
     }
     let mut could_run = true;
     for (seed, outcome) in &results.failed {

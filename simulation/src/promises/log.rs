@@ -40,6 +40,17 @@ impl Promises {
         self.check_order(&events);
         self.check_cut_calls(&events);
         self.check_errors(&events);
+        self.check_hooks(&events);
+    }
+
+    /// The hooks after a completed turn begin, also when the workflow of the conversation was lost before their start.
+    fn check_hooks(&mut self, events: &[Read]) {
+        for read in events.iter().filter(|read| read.is("complete")) {
+            let id = read.text("agent_execution_id");
+            if self.hooks.get(id) == Some(&true) && !self.begun_hooks.contains(id) {
+                self.violation(format!("the hooks after {id} do not begin"));
+            }
+        }
     }
 
     /// No turn fails because of Everturn itself. An exception is left: an attempt that the engine gave up claims the step late,
@@ -95,7 +106,7 @@ impl Promises {
     }
 
     /// Of two messages with one behaviour, the message that was accepted before the other message was sent comes first. The
-    /// signal of a message may be lost with a terminated workflow.
+    /// signal of a message may be lost with a terminated workflow. `oracles` checks the order of messages that interrupt.
     fn check_order(&mut self, events: &[Read]) {
         let taken = events.iter().filter(|read| read.is("user_message"));
         let positions: BTreeMap<_, _> = taken
@@ -111,7 +122,7 @@ impl Promises {
                 let Some((second_id, _)) = &second.accepted else {
                     continue;
                 };
-                let is_like = first.only_on_busy().is_some()
+                let is_like = first.only_on_busy().is_some_and(|it| it != "interrupt")
                     && first.only_on_busy() == second.only_on_busy()
                     && !self.cancels.contains_key(first_id)
                     && !self.cancels.contains_key(second_id);

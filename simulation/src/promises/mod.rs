@@ -15,7 +15,6 @@ use crate::facts::StepOf;
 struct Sent {
     /// The behaviours while a turn runs. A repeated request may name another behaviour.
     on_busy: BTreeSet<String>,
-    content: String,
     /// The times of the first and of the last request, on the clock of the notes.
     sent_at: u64,
     repeated_at: u64,
@@ -41,7 +40,8 @@ pub struct Promises {
     begun: BTreeSet<String>,
     /// The requests to cancel a message, without the requests that were answered as needless.
     cancels: BTreeMap<String, u32>,
-    /// The messages whose cancel was answered before a turn took the message.
+    /// The messages whose cancel was answered before a turn took the message, and the messages whose turn ended as cancelled
+    /// at its begin. Their texts belong to no context.
     withdrawn: BTreeSet<String>,
     /// The accepted messages that interrupt and have not begun, with the steps that other turns have claimed since.
     interrupts: BTreeMap<String, BTreeSet<StepOf>>,
@@ -55,6 +55,10 @@ pub struct Promises {
     open_claims: BTreeMap<String, u32>,
     /// The first end of each tool execution.
     tool_ends: BTreeMap<String, String>,
+    /// Whether a turn has hooks, by agent execution.
+    hooks: BTreeMap<String, bool>,
+    /// The agent executions whose hooks have begun.
+    begun_hooks: BTreeSet<String>,
     /// Somebody has ended a workflow from outside.
     is_disturbed: bool,
     /// What must never happen, and did.
@@ -69,10 +73,9 @@ impl Promises {
     }
 
     /// Notes a request of the client with a message.
-    pub fn is_sent(&mut self, key: &str, on_busy: &str, content: &str) {
+    pub fn is_sent(&mut self, key: &str, on_busy: &str) {
         self.clock += 1;
         let sent = self.sent.entry(key.to_owned()).or_insert_with(|| Sent {
-            content: content.to_owned(),
             sent_at: self.clock,
             ..Sent::default()
         });
@@ -118,9 +121,11 @@ impl Promises {
         })
     }
 
-    /// Notes that a turn has taken a message.
-    pub fn begins(&mut self, message_id: &str) {
-        self.begun.insert(message_id.to_owned());
+    /// Notes that a turn has taken a message, perhaps only to end as cancelled.
+    pub fn begins(&mut self, message_id: &str, is_cancelled: bool) {
+        if self.begun.insert(message_id.to_owned()) && is_cancelled {
+            self.withdrawn.insert(message_id.to_owned());
+        }
         self.interrupts.remove(message_id);
         self.lost_signals.remove(message_id);
     }
@@ -158,6 +163,13 @@ impl Promises {
         self.terminated_at = self.clock;
         let lost = std::mem::take(&mut self.interrupts);
         self.lost_signals.extend(lost.into_keys());
+    }
+
+    /// Notes that the conversation was removed, with the promises about its messages.
+    pub fn conversation_is_removed(&mut self) {
+        self.sent.clear();
+        self.interrupts.clear();
+        self.lost_signals.clear();
     }
 
     /// Notes a new workflow that looks for waiting messages at its start.
@@ -200,20 +212,10 @@ impl Promises {
         }
     }
 
-    /// Notes the messages that a model gets.
-    pub fn model_reads<'a>(&mut self, contents: impl Iterator<Item = &'a str>) {
-        let is_withdrawn = |sent: &&Sent| {
-            let id = sent.accepted.as_ref().map(|(id, _)| id);
-            id.is_some_and(|id| self.withdrawn.contains(id))
-        };
-        let withdrawn = self.sent.values().filter(is_withdrawn);
-        let withdrawn: BTreeSet<_> = withdrawn.map(|sent| sent.content.as_str()).collect();
-        let read = contents.filter(|content| withdrawn.contains(content));
-        let read: Vec<_> = read
-            .map(|content| format!("a model reads the withdrawn `{content}`"))
-            .collect();
-        for text in read {
-            self.violation(text);
+    /// Notes a message that a model gets.
+    pub fn model_reads(&mut self, message_id: &str) {
+        if self.withdrawn.contains(message_id) {
+            self.violation(format!("a model reads the withdrawn {message_id}"));
         }
     }
 
@@ -225,6 +227,17 @@ impl Promises {
             let text = format!("the tool execution {execution_id} ends as {first}, then as {end}");
             self.violation(text);
         }
+    }
+
+    /// Returns whether a turn has hooks, as the first caller has said. Each run of a turn has the same agent.
+    pub fn has_hooks(&mut self, agent_execution_id: &str, chosen: bool) -> bool {
+        let known = self.hooks.entry(agent_execution_id.to_owned());
+        *known.or_insert(chosen)
+    }
+
+    /// Notes that the hooks after a turn have begun, or are left out.
+    pub fn hooks_begin(&mut self, agent_execution_id: &str) {
+        self.begun_hooks.insert(agent_execution_id.to_owned());
     }
 
     /// Checks a moment without any event to come: the accepted messages have ended, unless an operator has ended a

@@ -269,10 +269,7 @@ async fn join_others(
         return Ok(());
     }
     let point = state.resume_point(caller, conversation).await?;
-    let others = point.and_then(|mut point| {
-        point.waiting.retain(|waiting| waiting != message_id);
-        StartMessages::unfinished(point)
-    });
+    let others = point.and_then(|point| StartMessages::before(point, message_id));
     if let Some(others) = others {
         turns.start(conversation, others).await?;
     }
