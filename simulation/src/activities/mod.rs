@@ -72,7 +72,7 @@ fn failed(code: FailureCode, message: impl Into<String>) -> End {
 
 /// Returns the end of an activity after an error of the store, as `activities/src/failure.rs` decides.
 fn from_store(error: &StoreError) -> End {
-    if error.is_retryable() {
+    if error.is_retryable() || matches!(error, StoreError::Superseded { .. }) {
         return End::Again(error.to_string());
     }
     let code = match error {

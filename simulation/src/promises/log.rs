@@ -53,12 +53,10 @@ impl Promises {
         }
     }
 
-    /// No turn fails because of Everturn itself. An exception is left: an attempt that the engine gave up claims the step late,
-    /// and the reply of the living attempt becomes obsolete.
+    /// No turn fails because of Everturn itself.
     fn check_errors(&mut self, events: &[Read]) {
         for read in events.iter().filter(|read| read.is("error")) {
-            let is_obsolete = read.text("message").contains("is obsolete");
-            if read.text("code") == "internal" && !is_obsolete {
+            if read.text("code") == "internal" {
                 self.violation(format!("a turn fails: {}", read.text("message")));
             }
         }
