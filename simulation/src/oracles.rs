@@ -46,6 +46,16 @@ pub(crate) async fn begin_of_interrupt(world: &World, conversation_id: &str, mes
     }
 }
 
+/// Returns true for a message that a turn has taken.
+pub(crate) async fn is_taken(world: &World, message_id: &str) -> bool {
+    let status: Result<Option<String>, _> =
+        sqlx::query_scalar("SELECT status FROM messages WHERE id = $1")
+            .bind(message_id)
+            .fetch_optional(world.store.pool())
+            .await;
+    status.is_ok_and(|status| status.is_some_and(|status| status != "queued"))
+}
+
 /// Reads the messages for the model, as the product does after the claim, and checks them.
 pub(crate) async fn context_of_call(
     world: &World,

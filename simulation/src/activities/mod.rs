@@ -10,7 +10,7 @@ mod think;
 mod tools;
 
 use everturn_proto::{
-    turn::{ReadInboxRequest, SaveRequest, SaveResult, save_request::Batch},
+    turn::{ReadInboxRequest, SaveRequest, SaveResult, SaveSteer, save_request::Batch},
     words::FailureCode,
 };
 use everturn_store::{EventWriter, StoreError, Turns};
@@ -19,6 +19,7 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use crate::{
     engine::{ActivityEnd, Attempt},
+    oracles,
     world::{World, payload, value},
 };
 
@@ -106,12 +107,14 @@ async fn save(world: &World, input: &Payload) -> Result<SaveResult> {
         .save(&request)
         .await
         .map_err(|error| from_store(&error))?;
+    world
+        .facts()
+        .run_changes(&request.message_id, request.epoch, "a save");
+    // A message that was cancelled after the look of the run joins no turn.
+    if let Some(Batch::Steer(SaveSteer { message_id })) = &request.batch
+        && oracles::is_taken(world, message_id).await
     {
-        let mut facts = world.facts();
-        facts.run_changes(&request.message_id, request.epoch, "a save");
-        if let Some(Batch::Steer(steer)) = &request.batch {
-            facts.promises.begins(&steer.message_id, false);
-        }
+        world.facts().promises.begins(message_id, false);
     }
     world.schedule.step("has saved a batch").await;
     Ok(SaveResult {
