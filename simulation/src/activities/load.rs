@@ -79,7 +79,9 @@ pub(super) async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
     let has_hooks = world.choices().percent(20);
     let has_hooks = {
         let mut facts = world.facts();
-        facts.promises.has_hooks(&request.agent_execution_id, has_hooks)
+        facts
+            .promises
+            .has_hooks(&request.agent_execution_id, has_hooks)
     };
     Ok(LoadedTurn {
         has_after_turn: has_hooks,
