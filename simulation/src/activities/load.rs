@@ -113,6 +113,9 @@ async fn load_sub_agent(
     if begun.is_new {
         let mut facts = world.facts();
         facts.run_changes(&key.message_id, key.epoch, "a begin of a sub-agent");
+        let sub_agent = ids::sub_agent_execution_id(&key.conversation_id, &key.execution_id);
+        let parent = &key.agent_execution_id;
+        facts.promises.delegates(parent, sub_agent);
     }
     world.schedule.step("has begun the sub-agent").await;
     Ok(loaded(begun))

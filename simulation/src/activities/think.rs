@@ -12,6 +12,7 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 use super::{End, MAX_STEPS, Result, failed, from_store, read};
 use crate::{
     engine::{ActivityEnd, Attempt},
+    facts::StepOf,
     oracles,
     people::Ask,
     world::World,
@@ -30,10 +31,16 @@ const APPROVAL_TIMEOUT_S: u32 = 3600;
 /// The time for a client's result, as for an approval.
 const CLIENT_TIMEOUT_MS: u32 = 3_600_000;
 
-/// A model call that is paid. Dropped with its worker before its reply is stored, the reply is lost.
+/// How often a call goes back to the queue of its provider, in 100 calls.
+const QUEUED_CALLS: usize = 5;
+
+/// A claimed model call, which is paid. Dropped with its worker before its reply is stored, the reply is lost.
 struct Call {
     world: World,
     attempt: Attempt,
+    step: StepKey,
+    of: StepOf,
+    generation: u32,
 }
 
 impl Drop for Call {
@@ -78,44 +85,76 @@ pub(super) async fn think(
         facts.call_is_claimed(&request.message_id, attempt, &of);
         facts.promises.is_claimed(&of, generation);
     }
-    let _call = Call {
+    let call = Call {
         world: world.clone(),
         attempt,
+        step,
+        of,
+        generation,
     };
-    let (conversation, run) = (&request.conversation_id, &request.agent_execution_id);
-    oracles::context_of_call(world, conversation, &request.message_id, run).await;
-    world.schedule.step("calls the model").await;
-    world.facts().call_begins(&of);
-    for _heartbeat in 0..2 {
-        world.schedule.step("hears the model").await;
-        if world.engine().must_stop(attempt) {
-            return Err(End::Ended(ActivityEnd::Cancelled));
+    call.run(&request).await
+}
+
+impl Call {
+    /// Calls the model, and stores the reply.
+    async fn run(&self, request: &ThinkRequest) -> Result<ThinkResult> {
+        let world = &self.world;
+        let (conversation, run) = (&request.conversation_id, &request.agent_execution_id);
+        oracles::context_of_call(world, conversation, &request.message_id, run).await;
+        if world.fault(QUEUED_CALLS) {
+            return Err(self.give_back().await?);
         }
+        world.schedule.step("calls the model").await;
+        world.facts().call_begins(&self.of);
+        for _heartbeat in 0..2 {
+            world.schedule.step("hears the model").await;
+            if world.engine().must_stop(self.attempt) {
+                return Err(End::Ended(ActivityEnd::Cancelled));
+            }
+        }
+        let calls = calls(world, request);
+        let state = reply(calls, self.generation);
+        let asks: Vec<_> = state.tool_calls.iter().filter_map(ask).collect();
+        let completed = world.store.complete_step(&self.step, state).await;
+        let state = match completed.map_err(|error| from_store(&error))? {
+            CompletedStep::Stored(state) => state,
+            CompletedStep::CallIdsUsed(ids) => {
+                return Err(failed(FailureCode::Internal, format!("{ids:?} are used")));
+            }
+        };
+        world.facts().call_ends(self.attempt);
+        if self.generation == state.generation {
+            self.note_reply(asks);
+        }
+        world.schedule.step("has stored the reply").await;
+        Ok(result(&state))
     }
-    let calls = calls(world, &request);
-    let state = reply(calls, generation);
-    let asks: Vec<_> = state.tool_calls.iter().filter_map(ask).collect();
-    let completed = world.store.complete_step(&step, state).await;
-    let state = match completed.map_err(|error| from_store(&error))? {
-        CompletedStep::Stored(state) => state,
-        CompletedStep::CallIdsUsed(ids) => {
-            return Err(failed(FailureCode::Internal, format!("{ids:?} are used")));
-        }
-    };
-    world.facts().call_ends(attempt);
-    if generation == state.generation {
+
+    /// Notes that the reply of the call is stored, with its questions to people and clients.
+    fn note_reply(&self, asks: Vec<(Ask, String)>) {
+        let world = &self.world;
         {
             let mut facts = world.facts();
-            facts.run_changes(&request.message_id, step.epoch, "a reply");
-            facts.promises.is_replied(&of, generation);
+            facts.run_changes(&self.step.message_id, self.step.epoch, "a reply");
+            facts.promises.is_replied(&self.of, self.generation);
         }
         for (ask, call) in asks {
             let sessions = world.choices().below(MAX_SESSIONS + 1);
             world.people().asks(&call, ask, sessions);
         }
     }
-    world.schedule.step("has stored the reply").await;
-    Ok(result(&state))
+
+    /// Gives the claim back, because the limits of the provider let no call begin. Returns the end of the attempt.
+    async fn give_back(&self) -> Result<End> {
+        let world = &self.world;
+        world.facts().call_ends(self.attempt);
+        world.schedule.step("gives the claim back").await;
+        let released = world.store.release_step(&self.step, self.generation);
+        released.await.map_err(|error| from_store(&error))?;
+        let mut facts = world.facts();
+        facts.promises.is_given_back(&self.of, self.generation);
+        Ok(End::Again("the call waits for its provider".to_owned()))
+    }
 }
 
 /// Chooses the tool calls of a reply: none, one or two.

@@ -53,6 +53,8 @@ pub struct Promises {
     generations: BTreeMap<StepOf, u32>,
     /// The claims without a reply, by agent execution.
     open_claims: BTreeMap<String, u32>,
+    /// The agent execution that began a sub-agent, by the sub-agent's agent execution.
+    parents: BTreeMap<String, String>,
     /// The first end of each tool execution.
     tool_ends: BTreeMap<String, String>,
     /// Whether a turn has hooks, by agent execution.
@@ -179,11 +181,20 @@ impl Promises {
         }
     }
 
+    /// Notes the begin of a sub-agent.
+    pub fn delegates(&mut self, parent: &str, sub_agent: String) {
+        self.parents.insert(sub_agent, parent.to_owned());
+    }
+
     /// Notes the claim of a model call. After the answer to a message that interrupts, the other turn may claim one more
-    /// step: the engine may have asked for the call before the signal.
+    /// step: the engine may have asked for the call before the signal. A sub-agent hears of the interrupt from its parent,
+    /// and may go on until then.
     pub fn is_claimed(&mut self, step: &StepOf, generation: u32) {
         self.generations.insert(step.clone(), generation);
         *self.open_claims.entry(step.0.clone()).or_default() += 1;
+        if self.parents.contains_key(&step.0) {
+            return;
+        }
         let mut late = Vec::new();
         for (message_id, steps) in &mut self.interrupts {
             steps.insert(step.clone());
@@ -195,6 +206,15 @@ impl Promises {
         }
         for text in late {
             self.violation(text);
+        }
+    }
+
+    /// Notes that a claim was given back, because no call was made. A claim behind a newer claim counts as a call.
+    pub fn is_given_back(&mut self, step: &StepOf, generation: u32) {
+        if self.generations.get(step) == Some(&generation)
+            && let Some(open) = self.open_claims.get_mut(&step.0)
+        {
+            *open = open.saturating_sub(1);
         }
     }
 
