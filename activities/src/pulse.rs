@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn progress_is_told_soon() {
-        let works = |now| Sign {
+        let works = |now: u64| Sign {
             progress: (now >= 25).then(|| format!("{}/3", now.min(45) / 15)),
             ..hears(0)
         };

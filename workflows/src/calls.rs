@@ -7,9 +7,8 @@ use std::time::Duration;
 use everturn_proto::{
     activities::AgentActivities,
     limits::{
-        HEARTBEAT_TIMEOUT,
-        LLM_FIRST_PAUSE_S, LLM_LONGEST_PAUSE_S, MAX_PROVIDER_WAIT_S, MIN_PROVIDER_WAIT_S,
-        PROVIDER_QUEUE_LIMIT_S,
+        HEARTBEAT_TIMEOUT, LLM_FIRST_PAUSE_S, LLM_LONGEST_PAUSE_S, MAX_PROVIDER_WAIT_S,
+        MIN_PROVIDER_WAIT_S, PROVIDER_QUEUE_LIMIT_S,
     },
     turn::{
         AfterTurnInput, AfterTurnPlan, AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest,

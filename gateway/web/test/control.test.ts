@@ -222,6 +222,7 @@ test("a failed turn is retried at its end", async () => {
   await see(page, ".timeline", "Now it works.");
   await see(page, ".timeline", "The failed turn is tried again.");
   await retry.waitFor({ state: "detached" });
+  await turnEnds(page, 2);
   assert.equal(await page.locator(".item.user_message").count(), 1);
   assert.equal(calls, 2);
   await assertSameAsApi(page, gateway.url);

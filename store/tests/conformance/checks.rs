@@ -161,8 +161,10 @@ pub async fn a_check_tells_of_a_cancel_without_a_signal(backend: &impl Backend) 
     assert!(!only_check(store, &mut now).await.has_unsignalled);
     let unfinished = store.unfinished("c").await.unwrap().unwrap();
     assert_eq!(unfinished.cancel_reason, None);
-    let cancel = store.cancel_message(&tenant(), "c", "m", "why");
-    cancel.await.unwrap();
+    store
+        .cancel_message(&tenant(), "c", "m", "why")
+        .await
+        .unwrap();
     assert!(only_check(store, &mut now).await.has_unsignalled);
     let unfinished = store.unfinished("c").await.unwrap().unwrap();
     assert_eq!(unfinished.cancel_reason.as_deref(), Some("why"));
@@ -190,8 +192,10 @@ pub async fn the_cancel_of_a_waiting_message_needs_no_signal(backend: &impl Back
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.queue("waits").await;
     let (store, mut now) = (&turn.store, soon());
-    let cancel = store.cancel_message(&tenant(), "c", "waits", "why");
-    cancel.await.unwrap();
+    store
+        .cancel_message(&tenant(), "c", "waits", "why")
+        .await
+        .unwrap();
     assert!(only_check(store, &mut now).await.has_unsignalled);
     let note = CheckNote {
         signalled_until: Some(Utc::now() + TimeDelta::seconds(1)),

@@ -274,7 +274,8 @@ impl<S: TurnStore> Turn<S> {
             content: content.into(),
             ..new_message(&self.conversation, message, None)
         };
-        let queued = self.store.queue_message(&tenant(), message_of_user);
+        let access = tenant();
+        let queued = self.store.queue_message(&access, message_of_user);
         queued.await.unwrap();
         self.take(message).await
     }
