@@ -343,8 +343,11 @@ impl TurnStarter for ModelTurns {
 
     async fn terminate(&self, conversation_id: &str, _reason: &str) -> Result<(), TurnError> {
         let id = ids::workflow_id(conversation_id);
+        let world = self.0.clone();
         self.call("terminates the workflow", move |engine| {
-            engine.terminate(&id)
+            // The gateway may die before the removal, so the accepted messages may outlive the workflow.
+            world.facts().promises.is_terminated();
+            engine.terminate(&id);
         })
         .await
     }
