@@ -19,6 +19,8 @@ pub(crate) struct Asked {
     pub(crate) ask: Ask,
     /// The number of times that people will still turn to the question.
     pub(crate) sessions: usize,
+    /// The position among all questions.
+    number: usize,
 }
 
 /// The questions and the answers, by tool execution.
@@ -32,14 +34,22 @@ pub(crate) struct People {
 impl People {
     /// Notes a question to which people turn a number of times.
     pub(crate) fn asks(&mut self, execution_id: &str, ask: Ask, sessions: usize) {
-        let asked = Asked { ask, sessions };
+        let number = self.asked.len();
+        let asked = Asked {
+            ask,
+            sessions,
+            number,
+        };
         self.asked.entry(execution_id.to_owned()).or_insert(asked);
     }
 
-    /// Returns the tool executions to which people still turn.
+    /// Returns the tool executions to which people still turn, in the order of the questions. The ids have no order that a seed
+    /// repeats.
     pub(crate) fn open(&self) -> Vec<String> {
         let open = self.asked.iter().filter(|(_, asked)| asked.sessions > 0);
-        open.map(|(id, _)| id.clone()).collect()
+        let mut open: Vec<_> = open.collect();
+        open.sort_by_key(|(_, asked)| asked.number);
+        open.into_iter().map(|(id, _)| id.clone()).collect()
     }
 
     /// Begins a turn of people to a question.
