@@ -62,8 +62,7 @@ CREATE TABLE public.agent_executions (
     cut_nano bigint DEFAULT 0 NOT NULL,
     after_turn_due timestamp with time zone,
     after_turn_queue text COLLATE pg_catalog."C"
-)
-WITH (fillfactor='80');
+);
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL COLLATE pg_catalog."C",
@@ -197,7 +196,8 @@ CREATE TABLE public.conversations (
     spent_cut_calls bigint DEFAULT 0 NOT NULL,
     spent_cut_tokens bigint DEFAULT 0 NOT NULL,
     spent_cut_nano bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='80');
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",

@@ -22,10 +22,12 @@ const WORDS: [Word; 2] = [
         instead: "claim, guard or reference count; a lease is the lease of a worker process",
         homes: &[
             "activities/src/attempt.rs",
+            "activities/src/pulse.rs",
             "bench/",
             "config/",
             "gateway/src/lost_workers/",
             "gateway/src/turns/",
+            "proto/src/limits.rs",
             "proto/src/log_id.rs",
             "store/",
             "worker/",

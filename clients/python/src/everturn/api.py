@@ -1727,7 +1727,7 @@ class ModelCall(TypedDict):
     """
     duration_ms: int | None
     """
-    Milliseconds between both times, including waits for the limits of the provider.
+    Milliseconds between both times, including the last wait in a slot for the limits of the provider.
     """
     finish: Literal['stop', 'tool_calls', 'compacted', 'step_limit']
     generation: int

@@ -1779,7 +1779,7 @@ export interface components {
             cost_usd: string | null;
             /**
              * Format: int32
-             * @description Milliseconds between both times, including waits for the limits of the provider.
+             * @description Milliseconds between both times, including the last wait in a slot for the limits of the provider.
              */
             duration_ms: number | null;
             /** @enum {string} */
