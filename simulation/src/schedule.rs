@@ -1,9 +1,10 @@
 //! One step at a time: actors are tasks of one thread, and wait at their steps until the schedule lets one of them go.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
 };
 
 use tokio::{
@@ -19,7 +20,7 @@ tokio::task_local! {
 }
 
 /// Whom an actor dies with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A worker process.
     Worker(usize),
@@ -39,7 +40,27 @@ struct Actor {
 struct Actors {
     next: ActorId,
     all: BTreeMap<ActorId, Actor>,
+    frozen: BTreeSet<Owner>,
     story: Vec<String>,
+    /// The actors that ended with a panic.
+    panicked: Vec<String>,
+}
+
+/// The end of an actor, also by a panic. Without the end, the schedule would wait for the actor for ever.
+struct Ends {
+    schedule: Schedule,
+    id: ActorId,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let mut actors = self.schedule.lock();
+        let actor = actors.all.remove(&self.id);
+        if let Some(actor) = actor.filter(|_| thread::panicking()) {
+            actors.panicked.push(actor.name);
+        }
+        self.schedule.moved.notify_one();
+    }
 }
 
 /// The schedule, shared by the actors.
@@ -92,10 +113,9 @@ impl Schedule {
         };
         let schedule = self.clone();
         let task = tokio::task::spawn_local(ACTOR.scope(id, async move {
-            schedule.step("begins").await;
+            let ends = Ends { schedule, id };
+            ends.schedule.step("begins").await;
             work.await;
-            schedule.lock().all.remove(&id);
-            schedule.moved.notify_one();
         }));
         if let Some(actor) = self.lock().all.get_mut(&id) {
             actor.task = Some(task);
@@ -118,14 +138,36 @@ impl Schedule {
         }
     }
 
-    /// Returns the actors that wait at a step.
+    /// Returns the actors that wait at a step, without the actors of frozen processes.
     pub(crate) fn waiting(&self) -> Vec<ActorId> {
         let actors = self.lock();
         let waiting = actors.all.iter();
         waiting
-            .filter(|(_, actor)| actor.waits.is_some())
+            .filter(|(_, actor)| actor.waits.is_some() && !actors.frozen.contains(&actor.owner))
             .map(|(id, _)| *id)
             .collect()
+    }
+
+    /// Returns true while the process has an actor with this name.
+    pub(crate) fn has(&self, owner: Owner, name: &str) -> bool {
+        let actors = self.lock();
+        let mut all = actors.all.values();
+        all.any(|actor| actor.owner == owner && actor.name == name)
+    }
+
+    /// Stops the actors of a process at their steps, until the process wakes.
+    pub(crate) fn freeze(&self, owner: Owner) {
+        self.lock().frozen.insert(owner);
+    }
+
+    /// Lets the actors of a frozen process go on.
+    pub(crate) fn wake(&self, owner: Owner) {
+        self.lock().frozen.remove(&owner);
+    }
+
+    /// Returns true while the process is frozen.
+    pub(crate) fn is_frozen(&self, owner: Owner) -> bool {
+        self.lock().frozen.contains(&owner)
     }
 
     /// Lets an actor go to the next step, and waits for the actor's arrival.
@@ -150,6 +192,7 @@ impl Schedule {
     /// Ends the actors of a process, wherever they are.
     pub(crate) fn kill(&self, owner: Owner) {
         let mut actors = self.lock();
+        actors.frozen.remove(&owner);
         let of_owner = |actor: &Actor| actor.owner == owner;
         let dead: Vec<_> = actors
             .all
@@ -167,6 +210,11 @@ impl Schedule {
     /// Adds a line to the story of the run.
     pub(crate) fn tell(&self, line: impl Into<String>) {
         self.lock().story.push(line.into());
+    }
+
+    /// Returns the names of the actors that ended with a panic.
+    pub(crate) fn panicked(&self) -> Vec<String> {
+        self.lock().panicked.clone()
     }
 
     /// Returns the story of the run.

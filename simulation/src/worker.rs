@@ -4,9 +4,10 @@
 //! A worker keeps instances in a cache. Without its instance, a worker makes a new one and gives it the whole history
 //! again. The commands must then be equal: another order is a violation of the first invariant, pure workflow.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, task::Waker};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, task::Waker, time::Duration};
 
-use everturn_workflows::AgentExecution;
+use everturn_store::{WorkerId, WorkerLease};
+use everturn_workflows::{AfterTurn, AgentExecution};
 use temporalio_common::{
     data_converters::DataConverter,
     protos::coresdk::{
@@ -30,6 +31,24 @@ use temporalio_workflow::{
 };
 
 use crate::engine::{CommittedTask, Run, RunNumber, TaskOf, at};
+
+/// The time for which a lease lasts without a renewal: the time of four looks.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// Returns the lease of a worker process.
+pub(crate) fn lease_of(number: usize) -> WorkerLease {
+    let worker = WorkerId::from(format!("w{number}"));
+    WorkerLease {
+        identity: worker.identity("simulated"),
+        worker,
+        duration: LEASE,
+    }
+}
+
+/// Returns the number of a worker process.
+pub(crate) fn number_of(worker: &WorkerId) -> Option<usize> {
+    worker.as_str().strip_prefix('w')?.parse().ok()
+}
 
 /// The host of an instance: it takes the commands.
 #[derive(Default)]
@@ -228,9 +247,13 @@ impl Instance {
         let host: Rc<dyn WorkflowHost> = Rc::clone(&commands) as _;
         let context = BaseWorkflowContext::from_raw(init, converter, host, None, Vec::new());
         let arguments = run.init.arguments.clone();
-        let guest =
-            GuestWorkflowInstance::<AgentExecution>::instantiate(arguments, payloads, context)
-                .map_err(|error| error.to_string())?;
+        let guest = match run.init.workflow_type.as_str() {
+            "after-turn" => {
+                GuestWorkflowInstance::<AfterTurn>::instantiate(arguments, payloads, context)
+            }
+            _ => GuestWorkflowInstance::<AgentExecution>::instantiate(arguments, payloads, context),
+        };
+        let guest = guest.map_err(|error| error.to_string())?;
         Ok(Self {
             guest,
             commands,

@@ -6,7 +6,10 @@ use everturn_store::sqlite::SqliteStore;
 use serde::{Serialize, de::DeserializeOwned};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 
-use crate::{engine::Engine, facts::Facts, schedule::Schedule, seed::Choices};
+use crate::{engine::Engine, facts::Facts, people::People, schedule::Schedule, seed::Choices};
+
+/// A call to the engine whose answer was lost, and whose effect comes late.
+type LateCall = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// The world of a simulation. Clones share the world.
 #[derive(Clone)]
@@ -17,7 +20,9 @@ pub(crate) struct World {
     pub(crate) store: SqliteStore,
     engine: Arc<Mutex<Engine>>,
     facts: Arc<Mutex<Facts>>,
+    people: Arc<Mutex<People>>,
     choices: Arc<Mutex<Choices>>,
+    late: Arc<Mutex<Vec<LateCall>>>,
     is_calm: Arc<Mutex<bool>>,
 }
 
@@ -29,7 +34,9 @@ impl World {
             store,
             engine: Arc::default(),
             facts: Arc::default(),
+            people: Arc::default(),
             choices: Arc::new(Mutex::new(choices)),
+            late: Arc::default(),
             is_calm: Arc::default(),
         }
     }
@@ -44,9 +51,30 @@ impl World {
         lock(&self.facts)
     }
 
+    /// What people were asked and told.
+    pub(crate) fn people(&self) -> MutexGuard<'_, People> {
+        lock(&self.people)
+    }
+
     /// The choices of the seed.
     pub(crate) fn choices(&self) -> MutexGuard<'_, Choices> {
         lock(&self.choices)
+    }
+
+    /// Keeps a call to the engine for later.
+    pub(crate) fn delay(&self, call: LateCall) {
+        lock(&self.late).push(call);
+    }
+
+    /// Returns the number of late calls.
+    pub(crate) fn late_calls(&self) -> usize {
+        lock(&self.late).len()
+    }
+
+    /// A late call arrives at the engine.
+    pub(crate) fn arrive(&self, index: usize) {
+        let call = lock(&self.late).remove(index);
+        call(&mut self.engine());
     }
 
     /// Ends the faults: from now on everything must come to its end.

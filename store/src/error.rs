@@ -38,6 +38,17 @@ pub enum StoreError {
         /// The conversation.
         conversation_id: String,
     },
+    /// A newer call of the step was claimed, so the call's reply or reservation comes too late. The agent execution still
+    /// runs. The call has changed no row. Another claim of the step may succeed.
+    #[error(
+        "call {generation} of agent execution `{agent_execution_id}` is obsolete: a newer call was claimed"
+    )]
+    Superseded {
+        /// The agent execution.
+        agent_execution_id: String,
+        /// The generation of the older call.
+        generation: u32,
+    },
     /// The conversation has reached its limit of waiting messages.
     #[error("the conversation already has {limit} messages waiting; wait for a turn to end")]
     QueueFull {

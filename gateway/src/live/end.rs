@@ -39,6 +39,7 @@ impl From<&StoreError> for ReaderEnd {
             | StoreError::AttachmentsTooLarge { .. }
             | StoreError::ObjectsUnavailable(_)
             | StoreError::RunReplaced { .. }
+            | StoreError::Superseded { .. }
             | StoreError::Conflict(_)
             | StoreError::ForeignConversation(_)
             | StoreError::Corrupt(_) => Self::Unreadable,

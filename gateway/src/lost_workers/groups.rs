@@ -69,6 +69,12 @@ impl Groups {
         self.running.retain(|group| !group.task.is_finished());
     }
 
+    /// Waits until every group has ended.
+    pub(super) async fn ended(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+        self.tidy();
+    }
+
     /// Returns true if the lane may have another group.
     pub(super) fn has_room(&self, lane: Lane) -> bool {
         let groups = self.running.iter().filter(|group| group.lane == lane);

@@ -70,17 +70,22 @@ impl LostWorkerWatch {
         Arc::clone(&self.counts)
     }
 
-    /// Looks again and again, until `shutdown` is cancelled. Running restarts then end, and another gateway continues.
-    pub async fn run(self, shutdown: CancellationToken) {
+    /// Begins the looks. The runtime must have timers.
+    pub fn looks(self) -> Looks {
         let counts = Arc::clone(&self.counts);
         let restarts = Restarts::new(Arc::clone(&self.store), self.engine, counts, self.linger);
-        let mut looks = Looks {
+        Looks {
             store: self.store,
             counts: self.counts,
             signs: Signs::default(),
             last_look: Instant::now(),
             groups: Groups::new(restarts),
-        };
+        }
+    }
+
+    /// Looks again and again, until `shutdown` is cancelled. Running restarts then end, and another gateway continues.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut looks = self.looks();
         let mut ticks = interval(LOOK_EVERY);
         // Two looks are never closer together than `LOOK_EVERY`, so a number of looks stands for a time.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -98,7 +103,6 @@ impl LostWorkerWatch {
                 is_store_away = false;
                 continue;
             };
-            looks.signs.forget();
             // An outage logs one message.
             if !std::mem::replace(&mut is_store_away, true) {
                 tracing::warn!(%error, "cannot look for dead workers; trying again");
@@ -107,8 +111,8 @@ impl LostWorkerWatch {
     }
 }
 
-/// The looks of a gateway at the leases.
-struct Looks {
+/// The looks of a gateway at the leases. The pause between two looks is the caller's.
+pub struct Looks {
     store: Arc<dyn LostWorkers>,
     counts: Arc<LostWorkerCounts>,
     signs: Signs,
@@ -118,9 +122,20 @@ struct Looks {
 }
 
 impl Looks {
-    /// Looks once, and begins to restart the activities of workers that are found dead. After an error, earlier looks
-    /// prove nothing.
-    async fn look(&mut self) -> Result<(), StoreError> {
+    /// Looks once, and begins to restart the activities of workers that are found dead.
+    ///
+    /// # Errors
+    ///
+    /// An error when the store does not answer. Earlier looks then prove nothing.
+    pub async fn look(&mut self) -> Result<(), StoreError> {
+        let looked = self.look_once().await;
+        if looked.is_err() {
+            self.signs.forget();
+        }
+        looked
+    }
+
+    async fn look_once(&mut self) -> Result<(), StoreError> {
         if self.last_look.elapsed() > LONGEST_PAUSE {
             self.signs.forget();
         }
@@ -140,6 +155,11 @@ impl Looks {
             }
         }
         Ok(())
+    }
+
+    /// Waits until every begun restart has ended.
+    pub async fn restarted(&mut self) {
+        self.groups.ended().await;
     }
 
     /// Takes leases, and begins a group of their workers. An error ends the takes, and not the group.

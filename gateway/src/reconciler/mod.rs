@@ -25,11 +25,11 @@ use everturn_stream::CancelNews;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-pub use self::counts::{ReconcilerCounts, ReconcilerNumbers};
-use self::{
-    look::Look,
-    parts::{LookError, Parts},
+pub use self::{
+    counts::{ReconcilerCounts, ReconcilerNumbers},
+    parts::LookError,
 };
+use self::{look::Look, parts::Parts};
 use crate::{config::ReconcilerConfig, turns::TurnStarter};
 
 /// The most conversations that a look reads to find the stalled conversations. The next look goes on with the rest.
@@ -85,8 +85,13 @@ impl Reconciler {
         }
     }
 
-    /// Looks once, when the store chooses this gateway.
-    async fn look(&self, now: DateTime<Utc>) -> Result<(), LookError> {
+    /// Looks once, when the store chooses this gateway. [`Self::run`] looks at the present time, and a simulation chooses
+    /// `now`.
+    ///
+    /// # Errors
+    ///
+    /// An error when the store or the engine does not answer. A later look continues.
+    pub async fn look(&self, now: DateTime<Utc>) -> Result<(), LookError> {
         let (store, config) = (&self.parts.store, &self.parts.config);
         let pace = CheckPace {
             now,

@@ -28,9 +28,11 @@ pub(super) struct Parts {
 
 /// Why a look ended early.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LookError {
+pub enum LookError {
+    /// The store gave no answer.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The engine gave no answer.
     #[error(transparent)]
     Engine(#[from] TurnError),
 }

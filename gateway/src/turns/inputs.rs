@@ -39,7 +39,7 @@ pub fn start_input(conversation: &Conversation, messages: &StartMessages) -> Tur
 }
 
 /// Makes the input of the workflow of the hooks after a turn, as the workflow of the conversation makes the input.
-pub(super) fn hooks_input(hooks: &DueHooks) -> AfterTurnInput {
+pub fn hooks_input(hooks: &DueHooks) -> AfterTurnInput {
     AfterTurnInput {
         conversation_id: hooks.conversation_id.clone(),
         message_id: hooks.message_id.clone(),

@@ -20,7 +20,7 @@ mod temporal;
 
 pub use self::{
     activities::ActivityRestarter,
-    inputs::{ring, start_input, turn_input},
+    inputs::{hooks_input, ring, start_input, turn_input},
     port::{
         ApprovalOutcome, HooksOutcome, OnBusy, RunningWorkflow, StartMessages, StartOutcome,
         TurnError, TurnStarter,

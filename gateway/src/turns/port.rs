@@ -108,6 +108,14 @@ impl StartMessages {
             has_waiting: waiting.len() > 0,
         })
     }
+
+    /// Returns the unfinished messages before a waiting message, as [`Self::unfinished`]. A message behind the waiting message
+    /// in the order of the turns begins later. `None` without an earlier message.
+    pub fn before(mut point: ResumePoint, message_id: &str) -> Option<Self> {
+        let own = point.waiting.iter().position(|id| id == message_id);
+        point.waiting.truncate(own.unwrap_or(usize::MAX));
+        Self::unfinished(point)
+    }
 }
 
 /// A running workflow of a conversation.
@@ -182,5 +190,30 @@ impl OnBusy {
             Self::Interrupt => words::OnBusy::Interrupt,
             Self::Reject => words::OnBusy::Reject,
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use everturn_store::UnfinishedTurn;
+
+    use super::*;
+
+    #[test]
+    fn a_message_begins_before_the_messages_behind_it() {
+        let point = |turn: Option<&str>| ResumePoint {
+            turn: turn.map(|id| UnfinishedTurn {
+                message_id: id.to_owned(),
+                checkpoint_step: None,
+            }),
+            waiting: ["a", "own", "b"].map(str::to_owned).to_vec(),
+            has_begun: true,
+        };
+        let before = |point, id| StartMessages::before(point, id).map(|it| it.first);
+        assert_eq!(before(point(None), "own").unwrap(), "a");
+        assert_eq!(before(point(None), "a"), None, "nothing is earlier");
+        assert_eq!(before(point(Some("turn")), "a").unwrap(), "turn");
+        assert_eq!(before(point(None), "taken").unwrap(), "a");
     }
 }

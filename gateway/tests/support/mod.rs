@@ -67,6 +67,8 @@ pub struct RecordingTurns {
     pub approval_outcome: Mutex<Option<ApprovalOutcome>>,
     /// What a start finds.
     pub start_outcome: Mutex<Option<StartOutcome>>,
+    /// True when a started workflow runs on. Otherwise an operator terminates the workflow at once.
+    pub starts_run: Mutex<bool>,
     /// What a start of hooks finds.
     pub hooks_outcome: Mutex<Option<HooksOutcome>>,
 }
@@ -117,6 +119,9 @@ impl TurnStarter for RecordingTurns {
             conversation.id,
             if has_waiting { ", then others" } else { "" }
         ))?;
+        if *self.starts_run.lock().unwrap() {
+            *self.is_idle.lock().unwrap() = false;
+        }
         Ok(self
             .start_outcome
             .lock()

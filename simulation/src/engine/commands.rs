@@ -36,18 +36,30 @@ impl Engine {
             Command::StartTimer(timer) => {
                 run.timers.insert(timer.seq);
             }
-            Command::CancelTimer(timer) => {
-                run.timers.remove(&timer.seq);
+            Command::CancelTimer(timer) => run.cancel_timer(timer.seq),
+            Command::CompleteWorkflowExecution(completed) => {
+                run.close(RunStatus::Completed);
+                self.closed(number, completed.result);
             }
-            Command::CompleteWorkflowExecution(_) => run.close(RunStatus::Completed),
-            Command::FailWorkflowExecution(_) => run.close(RunStatus::Failed),
-            Command::CancelWorkflowExecution(_) => run.close(RunStatus::Cancelled),
+            Command::FailWorkflowExecution(_) => {
+                run.close(RunStatus::Failed);
+                self.closed(number, None);
+            }
+            Command::CancelWorkflowExecution(_) => {
+                run.close(RunStatus::Cancelled);
+                self.closed(number, None);
+            }
             Command::ContinueAsNewWorkflowExecution(new) => {
                 run.close(RunStatus::ContinuedAsNew);
                 let input = new.arguments.into_iter().next().unwrap_or_default();
                 let id = run.workflow_id.clone();
-                let new_run = Run::new(next, &id, Some(run), input, now_ms);
+                let new_run = Run::new(next, &id, Some(run), input, now_ms).follows(run);
                 self.add(new_run);
+                self.closed(number, None);
+            }
+            Command::StartChildWorkflowExecution(start) => self.start_child(number, start),
+            Command::CancelChildWorkflowExecution(cancel) => {
+                self.cancel_child(number, cancel.child_workflow_seq);
             }
             // Neither changes what the run waits for.
             Command::UpsertWorkflowSearchAttributes(_)
@@ -55,6 +67,7 @@ impl Engine {
             | Command::RequestCancelLocalActivity(_)
             | Command::ModifyWorkflowProperties(_)
             | Command::SetPatchMarker(_)
+            | Command::UpdateResponse(_)
             | Command::RespondToQuery(_) => {}
             other => self.unknown_commands.push(format!("{other:?}")),
         }

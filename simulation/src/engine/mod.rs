@@ -7,19 +7,24 @@
 //!
 //! Must not be here: how a worker runs the workflow's code (`worker.rs`).
 
+mod children;
 mod commands;
+mod reset;
 mod run;
+mod updates;
 
 use std::collections::BTreeMap;
 
 use temporalio_common::protos::{
-    coresdk::workflow_activation::{
-        CancelWorkflow, SignalWorkflow, workflow_activation_job::Variant as Job,
-    },
+    coresdk::workflow_activation::{SignalWorkflow, workflow_activation_job::Variant as Job},
     temporal::api::common::v1::Payload,
 };
 
-pub use self::run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf, at};
+pub use self::{
+    children::{Child, Children, Parent},
+    run::{Activity, ActivityState, Attempt, CommittedTask, Run, RunStatus, TaskOf, at},
+    updates::Update,
+};
 
 /// The position of a run among all runs.
 pub type RunNumber = usize;
@@ -32,7 +37,9 @@ pub struct Engine {
     /// The model's clock, in milliseconds. The schedule moves the clock.
     pub now_ms: u64,
     attempts: u64,
-    /// Child workflows and updates that the model does not know yet.
+    /// The attempts that have lost their run.
+    cut: Vec<Attempt>,
+    /// Commands that the model does not know.
     pub unknown_commands: Vec<String>,
 }
 
@@ -69,6 +76,21 @@ impl Engine {
         self.runs.iter().enumerate()
     }
 
+    /// Returns true while a workflow runs.
+    pub fn has_running(&self) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|run| run.status == RunStatus::Running)
+    }
+
+    /// Returns a timer of a running workflow.
+    pub fn first_timer(&self) -> Option<(RunNumber, u32)> {
+        let running = self
+            .runs()
+            .filter(|(_, run)| run.status == RunStatus::Running);
+        let mut timers = running.filter_map(|(number, run)| Some((number, *run.timers.first()?)));
+        timers.next()
+    }
+
     /// Starts a workflow. Returns false when a workflow with the id runs.
     pub fn start(&mut self, workflow_id: &str, input: Payload, first_message: &str) -> bool {
         if self.running(workflow_id).is_some() {
@@ -78,6 +100,16 @@ impl Engine {
         let mut run = Run::new(number, workflow_id, None, input, self.now_ms);
         run.first_message = Some(first_message.to_owned());
         self.add(run);
+        true
+    }
+
+    /// Starts a workflow of a type, unless the engine has ever had a workflow with the id.
+    pub fn start_once(&mut self, workflow_id: &str, workflow_type: &str, input: Payload) -> bool {
+        if self.newest.contains_key(workflow_id) {
+            return false;
+        }
+        let run = Run::new(self.runs.len(), workflow_id, None, input, self.now_ms);
+        self.add(run.of_type(workflow_type.to_owned(), None));
         true
     }
 
@@ -131,21 +163,32 @@ impl Engine {
         let Some(run) = self.running(workflow_id).and_then(|it| self.run_mut(it)) else {
             return false;
         };
-        if !run.is_cancel_requested {
-            run.is_cancel_requested = true;
-            run.news
-                .push(Job::CancelWorkflow(CancelWorkflow::default()));
-        }
+        run.ask_to_end();
         true
     }
 
     /// Ends the running workflow at once.
-    pub fn terminate(&mut self, workflow_id: &str) -> bool {
-        let Some(run) = self.running(workflow_id).and_then(|it| self.run_mut(it)) else {
-            return false;
+    pub fn terminate(&mut self, workflow_id: &str) {
+        if let Some(number) = self.running(workflow_id) {
+            self.end_run(number, RunStatus::Terminated);
+        }
+    }
+
+    /// Ends a run, and notes the attempts that may still run at their workers.
+    fn end_run(&mut self, number: RunNumber, status: RunStatus) {
+        let Some(run) = self.runs.get_mut(number) else {
+            return;
         };
-        run.close(RunStatus::Terminated);
-        true
+        if run.status == RunStatus::Running {
+            self.cut.extend(run.attempts());
+            run.close(status);
+            self.closed(number, None);
+        }
+    }
+
+    /// Takes the attempts that have lost their run.
+    pub fn take_cut(&mut self) -> Vec<Attempt> {
+        std::mem::take(&mut self.cut)
     }
 
     /// Gives a run's workflow task to a worker: all new events of the run. `None` when the run has no new event or its
@@ -185,7 +228,7 @@ impl Engine {
         &mut self,
         number: RunNumber,
         task: TaskOf,
-        committed: CommittedTask,
+        mut committed: CommittedTask,
     ) -> Committed {
         if !self.has_task(number, task) {
             return Committed::NotFound;
@@ -194,10 +237,11 @@ impl Engine {
             return Committed::NotFound;
         };
         run.task = None;
-        if committed.has_end() && run.news.len() > task.taken {
+        if committed.has_end() && run.has_newer_event(task) {
             return Committed::UnhandledCommand;
         }
         run.news.drain(..task.taken);
+        run.take_responses(&mut committed);
         let commands = committed.commands.clone();
         run.history.push(committed);
         self.apply(number, commands);
@@ -236,6 +280,15 @@ impl Engine {
         }
         let activity = run.activities.get_mut(&attempt.seq)?;
         (activity.state == ActivityState::Started(attempt)).then_some(activity)
+    }
+
+    /// Returns the attempts of the running workflow that are at one of the workers.
+    pub fn attempts_of(&self, workflow_id: &str, workers: &[usize]) -> Vec<Attempt> {
+        let run = self.running(workflow_id).and_then(|it| self.run(it));
+        run.into_iter()
+            .flat_map(Run::attempts)
+            .filter(|attempt| workers.contains(&attempt.worker))
+            .collect()
     }
 
     /// The answer to a heartbeat: true when the attempt must stop.

@@ -26,7 +26,7 @@ use temporalio_common::protos::{
     },
 };
 
-use super::RunNumber;
+use super::{Children, Parent, RunNumber, Update};
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +239,12 @@ pub struct Run {
     pub timers: BTreeSet<u32>,
     /// The request ids of signals.
     pub request_ids: BTreeSet<String>,
+    /// The parent's run, and the number there.
+    pub parent: Option<Parent>,
+    /// The child workflows that have not ended, by their numbers.
+    pub children: Children,
+    /// The updates, by their ids.
+    pub updates: BTreeMap<String, Update>,
     /// The number of signals in the history.
     pub signals: usize,
     /// Somebody has asked the run to end.
@@ -281,15 +287,38 @@ impl Run {
             activities: BTreeMap::new(),
             timers: BTreeSet::new(),
             request_ids: BTreeSet::new(),
+            parent: None,
+            children: Children::new(),
+            updates: BTreeMap::new(),
             signals: 0,
             is_cancel_requested: false,
             first_message: None,
         }
     }
 
+    /// Returns the input of the workflow.
+    pub fn input(&self) -> Payload {
+        self.init.arguments.first().cloned().unwrap_or_default()
+    }
+
+    /// Returns the attempts of activities at workers.
+    pub fn attempts(&self) -> impl Iterator<Item = Attempt> {
+        let activities = self.activities.values();
+        activities.filter_map(|activity| match activity.state {
+            ActivityState::Started(attempt) => Some(attempt),
+            ActivityState::Scheduled => None,
+        })
+    }
+
     /// True when a worker may take a workflow task.
     pub fn has_task(&self) -> bool {
         self.status == RunStatus::Running && self.task.is_none() && !self.news.is_empty()
+    }
+
+    /// True when a newer event has arrived since a task was given. An update is no event before a task takes it.
+    pub fn has_newer_event(&self, task: TaskOf) -> bool {
+        let mut newer = self.news.iter().skip(task.taken);
+        newer.any(|job| !matches!(job, Job::DoUpdate(_)))
     }
 
     /// Ends the run. Its activities learn of the end from their next heartbeat.
@@ -306,6 +335,13 @@ impl Run {
         if self.activities.remove(&seq).is_some() {
             self.news.push(end.resolution(seq, false));
         }
+    }
+
+    /// Cancels a timer. As in the engine, the end of a timer that no task has taken yet is forgotten.
+    pub fn cancel_timer(&mut self, seq: u32) {
+        self.timers.remove(&seq);
+        let is_end = |job: &Job| matches!(job, Job::FireTimer(fired) if fired.seq == seq);
+        self.news.retain(|job| !is_end(job));
     }
 
     /// Fires a timer.

@@ -1,16 +1,16 @@
-//! The client and the operator: their requests, and the checks of what the client was promised.
+//! The client and the operator: their requests, and what the client was promised.
 
-use everturn_proto::{Json, ids};
-use everturn_store::{Access, Conversations, EventLog, EventReader, PageLimit};
+use axum::http::Method;
+use everturn_proto::ids;
 use serde_json::{Value, json};
 
 use super::{GATEWAYS, Simulation};
-use crate::{gateway::post, schedule::Owner, seed::Choices, world::World};
+use crate::{gateway::ask, schedule::Owner, seed::Choices, world::World};
 
-/// The conversation of a simulation.
-const CONVERSATION: &str = "c";
+/// The name of the conversation of a simulation.
+pub(super) const CONVERSATION: &str = "c";
 /// The most requests of the client.
-const MAX_REQUESTS: usize = 8;
+const MAX_REQUESTS: usize = 9;
 
 /// A request of the client, or an act of the operator.
 #[derive(Debug, Clone)]
@@ -25,6 +25,10 @@ pub(super) enum Act {
     Terminate,
     /// The operator cancels the workflow.
     CancelWorkflow,
+    /// The operator resets the workflow to one of its tasks.
+    Reset,
+    /// Removes the conversation. A later message makes the conversation anew.
+    Remove,
 }
 
 impl Simulation {
@@ -35,22 +39,13 @@ impl Simulation {
         match act {
             Act::Send(on_busy) => {
                 self.messages += 1;
-                let key = format!("key-{}", self.messages);
-                let body = json!({
-                    "content": format!("message {}", self.messages), "message_id": key, "on_busy": on_busy,
-                    "create": {},
-                });
-                self.send(number, body).await;
+                self.on_busy = on_busy;
+                self.send(number, self.messages, on_busy).await;
             }
-            Act::SendAgain => {
-                let key = format!("key-{}", self.messages);
-                let body = json!({
-                    "content": format!("message {}", self.messages), "message_id": key, "create": {},
-                });
-                if self.messages > 0 {
-                    self.send(number, body).await;
-                }
-            }
+            // The repetition of a message with `reject` may be answered with 202 before an earlier request withdraws the
+            // message, so the client does not repeat the message.
+            Act::SendAgain if self.messages == 0 || self.on_busy == "reject" => {}
+            Act::SendAgain => self.send(number, self.messages, self.on_busy).await,
             Act::Cancel => {
                 let accepted: Vec<_> = self.world.facts().accepted.clone();
                 let chosen = self.world.choices().one_of(accepted);
@@ -58,23 +53,51 @@ impl Simulation {
                     self.cancel(number, message_id).await;
                 }
             }
-            Act::Resume => self.resume().await,
+            Act::Resume => self.resume(number).await,
             Act::Terminate => {
-                self.world
-                    .engine()
-                    .terminate(&ids::workflow_id(CONVERSATION));
+                self.world.facts().promises.is_terminated();
+                let id = ids::workflow_id(CONVERSATION);
+                self.world.engine().terminate(&id);
             }
             Act::CancelWorkflow => {
+                self.world.facts().promises.is_disturbed();
                 self.world.engine().cancel(&ids::workflow_id(CONVERSATION));
             }
+            Act::Reset => self.reset(),
+            Act::Remove => self.remove(number).await,
         }
+    }
+
+    /// The operator resets the newest run to one of its workflow tasks.
+    fn reset(&self) {
+        let id = ids::workflow_id(CONVERSATION);
+        let newest = self.world.engine().newest_run(&id);
+        if let Some((run, tasks)) = newest {
+            let task = self.world.choices().below(tasks);
+            self.tell(format!("the operator: resets run {run} to task {task}"));
+            self.world.engine().reset(run, task);
+        }
+    }
+
+    /// A client removes the conversation. The answer ends the promises about the conversation.
+    async fn remove(&self, number: usize) {
+        let label = "remove".to_owned();
+        let path = (Method::DELETE, "");
+        self.request(number, label, path, json!({}), |world, status, _| {
+            if status == 204 {
+                world.schedule.tell("the conversation is removed");
+                world.facts().conversation_is_removed();
+                world.people().forget();
+            }
+        })
+        .await;
     }
 
     async fn request(
         &self,
         number: usize,
         label: String,
-        path: &'static str,
+        (method, path): (Method, &'static str),
         body: Value,
         answered: impl FnOnce(&World, u16, &Value) + 'static,
     ) {
@@ -84,10 +107,10 @@ impl Simulation {
         let world = self.world.clone();
         let name = format!("gateway {number}, {label}");
         let work = async move {
-            let path = format!("/conversations/{CONVERSATION}/{path}");
+            let path = format!("/conversations/{CONVERSATION}{path}");
             // A client repeats a request without an answer.
             for _try in 0..3 {
-                match post(&gateway, &path, &body).await {
+                match ask(&gateway, method.clone(), &path, &body).await {
                     Ok((503, _)) | Err(_) => world.schedule.step("repeats the request").await,
                     Ok((status, answer)) => {
                         answered(&world, status, &answer);
@@ -100,14 +123,25 @@ impl Simulation {
         self.world.schedule.spawn(name, owner, work).await;
     }
 
-    async fn send(&self, number: usize, body: Value) {
+    async fn send(&self, number: usize, message: usize, on_busy: &str) {
+        let key = format!("key-{message}");
+        let body = json!({
+            "content": format!("message {message}"), "message_id": key, "on_busy": on_busy, "create": {},
+        });
         let label = format!("message {} ({})", body["message_id"], body["on_busy"]);
-        self.request(number, label, "messages", body, |world, status, answer| {
+        let path = (Method::POST, "/messages");
+        let removals = self.world.facts().removals;
+        self.world.facts().promises.is_sent(&key, on_busy);
+        self.request(number, label, path, body, move |world, status, answer| {
+            let mut facts = world.facts();
             if status == 202
+                && facts.removals == removals
                 && let Some(id) = answer["message_id"].as_str()
-                && !world.facts().accepted.iter().any(|known| known == id)
             {
-                world.facts().accepted.push(id.to_owned());
+                facts.promises.is_accepted(&key, id);
+                if !facts.accepted.iter().any(|known| known == id) {
+                    facts.accepted.push(id.to_owned());
+                }
             }
         })
         .await;
@@ -116,76 +150,34 @@ impl Simulation {
     async fn cancel(&self, number: usize, message_id: String) {
         let body = json!({"message_id": message_id});
         let label = format!("cancel {message_id}");
-        self.request(number, label, "cancel", body, move |world, _, answer| {
+        let path = (Method::POST, "/cancel");
+        let removals = self.world.facts().removals;
+        self.world.facts().promises.cancel_is_asked(&message_id);
+        self.request(number, label, path, body, move |world, _, answer| {
+            let mut facts = world.facts();
+            if facts.removals != removals {
+                return;
+            }
+            if answer["status"] == "not_running" {
+                facts.promises.cancel_is_needless(&message_id);
+            }
             if answer["status"] == "cancelling" {
                 world
                     .schedule
                     .tell(format!("the cancel of {message_id} is answered"));
-                world.facts().cancelled.insert(message_id);
+                facts.promises.cancel_is_accepted(&message_id);
+                facts.cancelled.insert(message_id);
             }
         })
         .await;
     }
 
-    /// Asks a gateway to go on with whatever is left, as the reconciler does.
-    pub(super) async fn resume(&mut self) {
-        let (is_done, is_resuming) = (self.is_done.clone(), self.is_resuming.clone());
-        is_done.set(false);
-        is_resuming.set(true);
-        let body = json!({});
-        self.request(
-            0,
-            "resume".to_owned(),
-            "resume",
-            body,
-            move |_, status, _| {
-                is_resuming.set(false);
-                // Nothing has begun, or everything has ended.
-                is_done.set(status == 404 || status == 409);
-            },
-        )
-        .await;
-    }
-
-    /// Checks the end: every accepted message has one end, and nothing waits.
-    pub(super) async fn check_end(&self) -> anyhow::Result<()> {
-        if !self.world.facts().violations.is_empty() {
-            return Ok(());
-        }
-        let access = Access::tenant("default");
-        let store = &self.world.store;
-        let Some(conversation) = store.conversation(&access, CONVERSATION).await? else {
-            return Ok(());
-        };
-        let everything = PageLimit {
-            rows: 10_000,
-            bytes: u32::MAX,
-        };
-        let log: EventLog = conversation.log();
-        let events = store.events(&access, &log, 0, everything).await?.events;
-        let mut violations = Vec::new();
-        for message_id in &self.world.facts().accepted {
-            let of_turn = events
-                .iter()
-                .filter(|event| event.message_id == *message_id);
-            let ends = of_turn.filter(|event| {
-                matches!(
-                    event.event_type.as_str(),
-                    "complete" | "cancelled" | "error"
-                )
-            });
-            let ends = ends.count();
-            let has_joined = events.iter().any(|event| {
-                let data = event.event_data.as_ref().map(Json::to_value);
-                event.event_type == "user_message"
-                    && data.is_some_and(|data| data["message_id"] == message_id.as_str())
-            });
-            if ends > 1 || (ends == 0 && !has_joined) {
-                violations.push(format!("{message_id} has {ends} ends"));
-            }
-        }
-        self.world.facts().violations.append(&mut violations);
-        Ok(())
+    /// A client asks a gateway to go on with whatever is left.
+    async fn resume(&self, number: usize) {
+        let label = "resume".to_owned();
+        let path = (Method::POST, "/resume");
+        self.request(number, label, path, json!({}), |_, _, _| ())
+            .await;
     }
 }
 
@@ -193,7 +185,10 @@ impl Simulation {
 pub(super) fn acts(choices: &mut Choices) -> Vec<Act> {
     let number = 2 + choices.below(MAX_REQUESTS - 1);
     let mut acts: Vec<_> = (1..number)
-        .map(|_| match choices.below(14) {
+        .map(|_| match choices.below(18) {
+            14..=15 => Act::Reset,
+            16 => Act::Remove,
+            17 => Act::Send("reject"),
             0..=3 => Act::Send("queue"),
             4..=5 => Act::Send("interrupt"),
             6..=7 => Act::Send("steer"),

@@ -2,21 +2,20 @@
 //! chosen by the seed. After the client's last request the faults stop, and everything must come to its end.
 
 mod client;
+mod end;
+mod looks;
+mod persons;
 mod steps;
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::BTreeMap,
-    rc::Rc,
-};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use axum::Router;
 use everturn_store::sqlite::SqliteStore;
 
 use self::client::{Act, acts};
 use crate::{
     engine::{ActivityEnd, ActivityState, Attempt, RunNumber, RunStatus, TaskOf},
-    gateway::gateway,
+    facts::Facts,
+    gateway::{Gateway, gateway},
     schedule::{ActorId, Owner},
     seed::Choices,
     worker::Worker,
@@ -25,13 +24,15 @@ use crate::{
 
 const WORKERS: usize = 2;
 const GATEWAYS: usize = 2;
+/// How often a step is a fault, in 100 steps.
+const FAULTS: usize = 6;
 /// The most steps while faults happen.
 const MAX_STEPS: usize = 600;
 /// The most steps after the faults, until everything has come to its end.
 const MAX_CALM_STEPS: usize = 3000;
 
 /// The result of a simulation.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// What must never happen, and did.
     pub violations: Vec<String>,
@@ -39,7 +40,12 @@ pub struct Outcome {
     pub story: Vec<String>,
     /// The number of steps.
     pub steps: usize,
+    /// The choices in their order, to repeat them.
+    pub choices: Vec<u32>,
 }
+
+/// A promise that is checked after every step: returns what must never happen, and did.
+pub type Promise = fn(&Facts) -> Option<String>;
 
 /// An enabled event.
 #[derive(Debug, Clone)]
@@ -54,6 +60,17 @@ enum Step {
     TimeOutTask(RunNumber),
     TimeOutAttempt(Attempt),
     Kill(usize),
+    KillGateway(usize),
+    Freeze(usize),
+    Wake(usize),
+    /// A gateway's reconciler looks at stalled conversations.
+    Look(usize),
+    /// A gateway looks at the leases of the workers.
+    LookAtLeases(usize),
+    /// People turn to a call that waits for them.
+    Turn(String),
+    /// A late call arrives at the engine.
+    Arrive(usize),
     Start,
     Forget(usize, RunNumber),
 }
@@ -72,33 +89,44 @@ struct Simulation {
     /// The live worker processes. A process that starts again has another number.
     workers: BTreeMap<usize, Worker>,
     next_process: usize,
-    gateways: Vec<Router>,
+    gateways: Vec<Gateway>,
     local_ends: Rc<RefCell<Vec<LocalEnd>>>,
     acts: Vec<Act>,
     /// The client's number of messages.
     messages: usize,
-    /// The answer to the last resume says that nothing is left.
-    is_done: Rc<Cell<bool>>,
-    is_resuming: Rc<Cell<bool>>,
+    /// `on_busy` of the client's last message.
+    on_busy: &'static str,
+    /// The hours between the present and the last look of a reconciler.
+    hours: u32,
+    promise: Option<Promise>,
 }
 
-/// Runs the simulation of a seed.
+/// Runs the simulation of a list of choices, perhaps with one more promise.
 ///
 /// # Errors
 ///
 /// An error when the store cannot be opened.
-pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
+pub(crate) async fn simulate(
+    choices: Choices,
+    promise: Option<Promise>,
+) -> anyhow::Result<Outcome> {
     let store = SqliteStore::open_in_memory().await?;
-    let world = World::new(store, Choices::new(seed));
-    let mut simulation = Simulation::new(world);
+    let world = World::new(store, choices);
+    let mut simulation = Simulation::new(world, promise);
     let steps = simulation.run().await?;
     simulation.check_end().await?;
     let mut violations = std::mem::take(&mut simulation.world.facts().violations);
+    let mut promises = std::mem::take(&mut simulation.world.facts().promises);
+    promises.check_signals(&simulation.world.engine());
+    violations.append(&mut promises.violations);
     violations.append(&mut simulation.world.engine().unknown_commands);
+    let panicked = simulation.world.schedule.panicked();
+    violations.extend(panicked.iter().map(|actor| format!("{actor} panics")));
     let outcome = Outcome {
         violations,
         story: simulation.world.schedule.story(),
         steps,
+        choices: simulation.world.choices().made(),
     };
     for worker in simulation.workers.keys() {
         simulation.world.schedule.kill(Owner::Worker(*worker));
@@ -111,7 +139,7 @@ pub async fn simulate(seed: u64) -> anyhow::Result<Outcome> {
 }
 
 impl Simulation {
-    fn new(world: World) -> Self {
+    fn new(world: World, promise: Option<Promise>) -> Self {
         let gateways = (0..GATEWAYS).map(|_| gateway(&world)).collect();
         let acts = acts(&mut world.choices());
         Self {
@@ -124,8 +152,9 @@ impl Simulation {
             local_ends: Rc::default(),
             acts,
             messages: 0,
-            is_done: Rc::default(),
-            is_resuming: Rc::default(),
+            on_busy: "queue",
+            hours: 0,
+            promise,
         }
     }
 
@@ -144,8 +173,8 @@ impl Simulation {
             }
             match self.next_step() {
                 Some(step) => self.take(step).await,
-                None if self.is_done.get() => return Ok(steps + calm),
-                None => self.resume().await,
+                None if self.is_done().await? => return Ok(steps + calm),
+                None => self.time_passes().await?,
             }
         }
         let text = "the conversation does not come to its end".to_owned();
@@ -171,11 +200,14 @@ impl Simulation {
         let mut faults = Vec::new();
         self.add_worker_steps(&mut steps, &mut faults);
         self.add_engine_steps(&mut steps, &mut faults, is_calm);
+        self.add_gateway_faults(&mut faults);
+        steps.extend((0..self.world.late_calls()).map(Step::Arrive));
+        steps.extend(self.world.people().open().into_iter().map(Step::Turn));
         if !is_calm && !self.acts.is_empty() {
             steps.push(Step::Act);
         }
         let mut choices = self.world.choices();
-        let is_fault = choices.percent(4);
+        let is_fault = choices.percent(FAULTS);
         if !is_calm && (is_fault || steps.is_empty()) && !faults.is_empty() {
             return choices.one_of(faults);
         }
@@ -183,14 +215,22 @@ impl Simulation {
     }
 
     fn add_worker_steps(&self, steps: &mut Vec<Step>, faults: &mut Vec<Step>) {
-        let ends = 0..self.local_ends.borrow().len();
-        steps.extend(ends.map(Step::Resolve));
+        for (index, end) in self.local_ends.borrow().iter().enumerate() {
+            if !self.is_frozen(end.worker) {
+                steps.push(Step::Resolve(index));
+            }
+        }
         if self.workers.len() < WORKERS {
             // A killed worker comes back, also in the calm.
             steps.push(Step::Start);
         }
         for (number, worker) in &self.workers {
             faults.push(Step::Kill(*number));
+            if self.is_frozen(*number) {
+                steps.push(Step::Wake(*number));
+                continue;
+            }
+            faults.push(Step::Freeze(*number));
             for (run, open) in &worker.open {
                 if open.local == 0 {
                     steps.push(Step::CompleteTask(*number, *run));
@@ -201,8 +241,9 @@ impl Simulation {
 
     fn add_engine_steps(&self, steps: &mut Vec<Step>, faults: &mut Vec<Step>, is_calm: bool) {
         let engine = self.world.engine();
-        let is_dead = |worker: usize| !self.workers.contains_key(&worker);
+        let is_dead = |worker: usize| !self.workers.contains_key(&worker) || self.is_frozen(worker);
         let live: Vec<_> = self.workers.keys().copied().collect();
+        let live: Vec<_> = live.into_iter().filter(|it| !is_dead(*it)).collect();
         for (number, run) in engine.runs() {
             if run.status != RunStatus::Running {
                 continue;
@@ -234,6 +275,10 @@ impl Simulation {
                 faults.extend(run.timers.iter().map(|seq| Step::FireTimer(number, *seq)));
             }
         }
+    }
+
+    fn is_frozen(&self, worker: usize) -> bool {
+        self.world.schedule.is_frozen(Owner::Worker(worker))
     }
 
     fn has_open(&self, run: RunNumber, task: TaskOf) -> bool {

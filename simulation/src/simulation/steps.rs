@@ -1,18 +1,27 @@
 //! The steps of a simulation: what happens when the schedule chooses an event.
 
-use everturn_proto::turn::ThinkRequest;
-
 use super::{LocalEnd, Simulation, Step};
 use crate::{
     activities::{self, End},
     engine::{ActivityEnd, Attempt, Committed, RunNumber, TaskOf},
+    gateway::gateway,
     schedule::Owner,
     worker::{LocalActivity, Worker},
-    world::value,
 };
 
 impl Simulation {
     pub(super) async fn take(&mut self, step: Step) {
+        self.take_one(step).await;
+        let cut = self.world.engine().take_cut();
+        let mut facts = self.world.facts();
+        facts.run_is_cut(cut);
+        let broken = self.promise.and_then(|promise| promise(&facts));
+        facts.violations.extend(broken);
+        let mut promised = std::mem::take(&mut facts.promises.violations);
+        facts.violations.append(&mut promised);
+    }
+
+    async fn take_one(&mut self, step: Step) {
         match step {
             Step::Actor(id) => self.world.schedule.release(id).await,
             Step::Act => self.act().await,
@@ -33,13 +42,22 @@ impl Simulation {
                 self.tell(format!("the engine: gives up attempt {}", attempt.id));
                 self.give_up(attempt);
             }
-            Step::Kill(worker) => {
-                self.tell(format!("worker {worker}: dies"));
-                self.world.schedule.kill(Owner::Worker(worker));
-                self.local_ends
-                    .borrow_mut()
-                    .retain(|end| end.worker != worker);
-                self.workers.remove(&worker);
+            Step::Kill(worker) => self.kill(worker),
+            Step::KillGateway(number) => self.kill_gateway(number),
+            Step::Freeze(worker) => {
+                self.tell(format!("worker {worker}: stands still"));
+                self.world.schedule.freeze(Owner::Worker(worker));
+            }
+            Step::Wake(worker) => {
+                self.tell(format!("worker {worker}: wakes"));
+                self.world.schedule.wake(Owner::Worker(worker));
+            }
+            Step::Look(number) => self.look(number).await,
+            Step::LookAtLeases(number) => self.look_at_leases(number).await,
+            Step::Turn(execution_id) => self.turn_to(execution_id).await,
+            Step::Arrive(index) => {
+                self.tell("the engine: a late call arrives");
+                self.world.arrive(index);
             }
             Step::Start => {
                 let number = self.next_process;
@@ -57,16 +75,28 @@ impl Simulation {
         }
     }
 
+    fn kill(&mut self, worker: usize) {
+        self.tell(format!("worker {worker}: dies"));
+        self.world.schedule.kill(Owner::Worker(worker));
+        self.local_ends
+            .borrow_mut()
+            .retain(|end| end.worker != worker);
+        self.workers.remove(&worker);
+    }
+
+    /// Kills a gateway with its requests, and starts another gateway.
+    fn kill_gateway(&mut self, number: usize) {
+        self.tell(format!("gateway {number}: dies, and another one starts"));
+        self.world.schedule.kill(Owner::Gateway(number));
+        if let Some(dead) = self.gateways.get_mut(number) {
+            *dead = gateway(&self.world);
+        }
+    }
+
     /// Gives an attempt up. A call of the attempt may be paid for nothing.
     fn give_up(&self, attempt: Attempt) {
-        let mut engine = self.world.engine();
-        let activity = engine.activity_of(attempt).cloned();
-        let request = activity.and_then(|activity| value::<ThinkRequest>(&activity.input).ok());
-        if let Some(request) = request {
-            let step = (request.agent_execution_id, request.step);
-            self.world.facts().call_is_cut(&step);
-        }
-        engine.retry_activity(attempt);
+        self.world.facts().call_is_cut(attempt);
+        self.world.engine().retry_activity(attempt);
     }
 
     pub(super) fn tell(&self, line: impl Into<String>) {

@@ -27,8 +27,8 @@ pub trait StepClaims: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `RunReplaced` for the reply of an older run, and `Conflict` after a newer claim or the end of the agent execution:
-    /// a worker that was stopped in its call must not answer a step that has changed since.
+    /// `RunReplaced` for the reply of an older run, `Superseded` after a newer claim, and `Conflict` after the end of the
+    /// agent execution: a worker that was stopped in its call must not answer a step that has changed since.
     async fn complete_step(&self, step: &StepKey, state: LlmCompleteState)
     -> Result<CompletedStep>;
 }

@@ -116,8 +116,10 @@ pub(super) async fn reserve(
             return Ok(Reservation::Made);
         }
         if !budget.is_of(generation) {
-            let message = format!("a newer call of agent execution `{id}` was claimed");
-            return Err(StoreError::Conflict(message));
+            return Err(StoreError::Superseded {
+                agent_execution_id: id.clone(),
+                generation,
+            });
         }
         match budget.decide(step.step, call) {
             // Another call has freed a share of the budget in between.

@@ -240,9 +240,14 @@ async fn obsolete(
     let status = status_of(connection, step).await?;
     runs::check_unlocked(connection, &step.conversation_id, step.epoch).await?;
     let id = &step.agent_execution_id;
+    if status == AgentExecutionStatus::Running.as_str() {
+        return Ok(StoreError::Superseded {
+            agent_execution_id: id.clone(),
+            generation,
+        });
+    }
     Ok(StoreError::Conflict(format!(
-        "call {generation} of agent execution `{id}` is obsolete: a newer call was claimed, or the agent execution has \
-         ended ({status})"
+        "call {generation} of agent execution `{id}` is obsolete: the agent execution has ended ({status})"
     )))
 }
 

@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     api::{Result, StepKey},
-    batch::{self, AssistantRow, BatchRequest, DelegateCall, Snapshot, ToolRow, ToolsNeeded},
+    batch::{
+        self, AssistantRow, BatchRequest, DelegateCall, Snapshot, StoredMessage, ToolRow,
+        ToolsNeeded,
+    },
     rows::{
         tools::PlanRow,
         turns::{ParentRow, UserMessageRow},
@@ -43,7 +46,11 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
     }
     if let Some(message_id) = &needs.message {
         let row = load_message(connection, &step.conversation_id, message_id).await?;
-        snapshot.message = row.map(|row| row.message);
+        // A message that was cancelled after the run's look joins no turn: a turn of its own reports the cancel.
+        snapshot.message = row.map(|row| StoredMessage {
+            is_waiting: row.message.is_waiting && row.cancel_reason.is_none(),
+            ..row.message
+        });
     }
     if let Some(sub_agent) = &needs.delegate_call {
         snapshot.delegate_call = load_delegate_call(connection, step, sub_agent).await?;

@@ -10,6 +10,7 @@
 //! - `parts.rs`: running the statements of a batch
 //! - `rights.rs`: who may read the file
 //! - `room.rs`: remembers that the disk is full
+//! - `template.rs`: the empty tables of a store in memory
 //! - `../backend/`: the bodies of the traits, shared by the two databases
 
 #[path = "../backend/mod.rs"]
@@ -19,6 +20,7 @@ mod options;
 mod parts;
 mod rights;
 mod room;
+mod template;
 
 /// The statements of `sql/`, a module for each subject.
 #[allow(clippy::pedantic, reason = "the build script writes this code")]
@@ -106,7 +108,7 @@ impl SqliteStore {
     /// Opens a store for tests. The store disappears with its last clone. Reads and writes share a connection.
     pub async fn open_in_memory() -> Result<Self> {
         let write = SqliteOptions::default().in_memory().await?;
-        migrate(&write).await?;
+        template::fill(&write).await?;
         Ok(Self {
             read: write.clone(),
             signs: write.clone(),

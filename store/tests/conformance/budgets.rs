@@ -150,7 +150,10 @@ pub async fn a_call_that_was_cut_counts_in_full(backend: &impl Backend) {
     );
     let second = claim(store, &step).await;
     let late = reserve(first, tokens(1)).await;
-    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+    assert!(
+        matches!(late, Err(StoreError::Superseded { .. })),
+        "{late:?}"
+    );
     assert!(matches!(
         reserve(second, tokens(401)).await.unwrap(),
         Reservation::Exhausted(Exhausted {

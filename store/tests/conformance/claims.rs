@@ -142,7 +142,10 @@ pub async fn the_reply_of_an_obsolete_call_is_refused(backend: &impl Backend) {
     let late = store
         .complete_step(&older.step(0), of_call(1, "late"))
         .await;
-    assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
+    assert!(
+        matches!(late, Err(StoreError::Superseded { generation: 1, .. })),
+        "{late:?}"
+    );
 
     let taken_over = first.begin_again().await;
     let newer = first.clone().under(Some(taken_over.epoch));

@@ -82,6 +82,28 @@ pub async fn a_cancelled_message_ends_at_its_start_and_reaches_no_model(backend:
     }
 }
 
+pub async fn a_message_cancelled_after_the_look_joins_no_turn(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m1").await;
+    queue(&turn.store, "s", OnBusy::Steer).await;
+    let seen = look(&turn.store, Some("m1")).await;
+    assert_eq!(seen.steers, ["s"]);
+    assert_eq!(cancel(&turn.store, "s").await, MessageCancel::Waiting);
+    let before = (turn.types().await, contents(&turn.store).await);
+    for _repeated in 0..2 {
+        turn.take("s").await;
+    }
+    let after = (turn.types().await, contents(&turn.store).await);
+    assert_eq!(after, before, "the turn goes on without the message");
+    turn.complete(0, "an answer", &[]).await;
+    turn.end(0, AgentExecutionStatus::Completed).await;
+    let own = Turn::new(turn.store.clone(), "c", "s");
+    let begun = own.begin_again().await;
+    assert_eq!(begun.status, AgentExecutionStatus::Cancelled);
+    assert_eq!(own.all_data("cancelled").await[0]["reason"], REASON);
+    let read = contents(&own.store).await;
+    assert!(!read.contains(&"say s".to_owned()), "{read:?}");
+}
+
 pub async fn the_cancel_of_a_running_turn_outlives_its_run(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m1").await;
     assert_eq!(look(&turn.store, Some("m1")).await, Inbox::default());

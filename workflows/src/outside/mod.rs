@@ -131,7 +131,7 @@ impl fmt::Display for Refusal {
 impl Outside {
     /// Forgets the calls of the step before, and notes the approvals and results for which the calls of this step wait.
     pub(crate) fn begin_step(&mut self, calls: &[PlannedCall]) {
-        self.approvals.clear();
+        self.refuse_unstored();
         self.results.clear();
         for call in calls {
             if call.approval_timeout_s.is_some() {
@@ -155,6 +155,20 @@ impl Outside {
         }
         for execution_id in std::mem::take(&mut self.early_results) {
             self.result_stored(execution_id);
+        }
+    }
+
+    /// Forgets the approvals. The sender of an answer that nobody has stored gets a refusal, because the turn was cancelled
+    /// before the save of the answer.
+    fn refuse_unstored(&mut self) {
+        for known in std::mem::take(&mut self.approvals).into_values() {
+            let unstored = known.answer.filter(|_| !known.is_stored);
+            // An expiry has no decision, so nobody has sent it.
+            if let Some(answer) = unstored.filter(|answer| !answer.decision.is_empty()) {
+                let why = ApprovalRefusal::NotWaiting
+                    .message("the turn ended before the answer was stored");
+                self.note_refused(known.number, &answer, why);
+            }
         }
     }
 

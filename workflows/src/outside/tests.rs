@@ -134,6 +134,27 @@ fn too_late_is_answered() {
     );
 }
 
+#[test]
+fn an_answer_without_a_save_is_refused_at_the_end_of_the_step() {
+    let mut outside = Outside::default();
+    let calls = ["a", "b", "c"].map(|id| call(id, &ToolKind::Worker));
+    outside.begin_step(&calls);
+    let mut take = |id| {
+        let answer = answer(id, "approve", Some("hash"));
+        outside.resolve(answer, Through::Update).unwrap()
+    };
+    let (stored, unstored) = (take("a"), take("b"));
+    outside.answer_stored("a", None);
+    outside.expire("c");
+    outside.end_step();
+    assert_eq!(outside.refusal_of(stored), None);
+    assert_eq!(
+        outside.refusal_of(unstored),
+        Some("approval_unknown: the turn ended before the answer was stored")
+    );
+    assert_eq!(outside.refused_answers().len(), 1, "nobody sent the expiry");
+}
+
 fn bound(id: &str, answers_from: &AnswersFrom) -> PlannedCall {
     PlannedCall {
         answers_from: answers_from.into(),

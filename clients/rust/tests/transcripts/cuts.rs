@@ -4,6 +4,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use everturn_client::{sse::Parser, state::Conversation};
+use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::wire::Frame;
@@ -15,28 +16,10 @@ pub(crate) fn seed() -> u64 {
     given.map_or(now.subsec_nanos().into(), |seed| seed.parse().unwrap())
 }
 
-/// Random numbers (splitmix64).
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below `limit`, which is not 0.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).unwrap()
-    }
-}
-
 /// Reads the frames over two connections, of which the first is cut at a random byte.
-pub(crate) fn read_with_a_cut(frames: &[Frame], random: &mut Random) -> Conversation {
+pub(crate) fn read_with_a_cut(frames: &[Frame], random: &mut Rng) -> Conversation {
     let bytes = joined(frames);
-    let cut = random.below(bytes.len());
+    let cut = random.usize(..bytes.len());
     let mut conversation = Conversation::default();
     let taken = feed(&mut conversation, &bytes[..cut], random);
     let whole = frames
@@ -47,7 +30,7 @@ pub(crate) fn read_with_a_cut(frames: &[Frame], random: &mut Random) -> Conversa
     let seen = if taken == 0 { 0 } else { behind.unwrap() };
     let ends = |frame: &Frame| frame.json["data"]["type"] == "end";
     let until = frames[seen..].iter().position(ends);
-    let happened = seen + random.below(until.unwrap_or(frames.len() - seen) + 1);
+    let happened = seen + random.usize(..until.unwrap_or(frames.len() - seen) + 1);
     let mut second = catch_up(frames, seen, happened);
     second.extend_from_slice(&frames[happened..]);
     feed(&mut conversation, &joined(&second), random);
@@ -60,10 +43,10 @@ fn joined(frames: &[Frame]) -> Vec<u8> {
 }
 
 /// Takes bytes in random pieces. Returns the number of frames in them.
-fn feed(conversation: &mut Conversation, mut bytes: &[u8], random: &mut Random) -> usize {
+fn feed(conversation: &mut Conversation, mut bytes: &[u8], random: &mut Rng) -> usize {
     let (mut parser, mut count) = (Parser::default(), 0);
     while !bytes.is_empty() {
-        let (piece, rest) = bytes.split_at((1 + random.below(300)).min(bytes.len()));
+        let (piece, rest) = bytes.split_at((1 + random.usize(..300)).min(bytes.len()));
         bytes = rest;
         for message in parser.take(piece).unwrap() {
             count += 1;

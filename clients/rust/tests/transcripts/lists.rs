@@ -3,11 +3,11 @@
 use std::fs;
 
 use everturn_client::{list::ConversationList, sse::Parser};
+use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::{
-    cuts::{self, Random},
-    folder, read,
+    cuts, folder, read,
     wire::{self, Frame},
 };
 
@@ -55,19 +55,19 @@ fn shown(list: &ConversationList) -> Value {
     rows.map(Value::Object).collect()
 }
 
-fn with_a_cut(frames: &[Frame], random: &mut Random) -> Value {
+fn with_a_cut(frames: &[Frame], random: &mut Rng) -> Value {
     let (mut reader, mut gateway) = (Reader::default(), ConversationList::default());
-    let at = random.below(frames.len());
+    let at = random.usize(..frames.len());
     for frame in &frames[..at] {
         reader.read(frame);
         gateway.apply(&frame.json["data"]);
     }
     let half = &frames[at].bytes;
-    reader.take(&half[..random.below(half.len().max(1))]);
+    reader.take(&half[..random.usize(..half.len().max(1))]);
     let ahead = &frames[at..];
     let ends = |frame: &Frame| frame.json["data"]["type"] == "end";
     let most = ahead.iter().position(ends).unwrap_or(ahead.len());
-    let away = random.below(most + 1);
+    let away = random.usize(..most + 1);
     for frame in &ahead[..away] {
         gateway.apply(&frame.json["data"]);
     }
@@ -96,7 +96,7 @@ fn a_cut_at_any_byte_changes_no_list() {
     let seed = cuts::seed();
     println!("EVERTURN_SEED={seed}");
     for (name, transcript) in transcripts() {
-        let mut random = Random::new(seed);
+        let mut random = Rng::with_seed(seed);
         let frames = wire::frames(&transcript);
         for _ in 0..500 {
             let list = with_a_cut(&frames, &mut random);

@@ -9,6 +9,7 @@ mod wire;
 
 use std::{fs, path::PathBuf};
 
+use fastrand::Rng;
 use serde_json::Value;
 
 use everturn_client::{
@@ -80,7 +81,7 @@ fn a_cut_at_any_byte_changes_nothing() {
     let seed = cuts::seed();
     println!("EVERTURN_SEED={seed}");
     for (name, transcript) in transcripts() {
-        let mut random = cuts::Random::new(seed);
+        let mut random = Rng::with_seed(seed);
         let frames = wire::frames(&transcript);
         for _ in 0..500 {
             let conversation = cuts::read_with_a_cut(&frames, &mut random);

@@ -73,6 +73,7 @@ impl From<StoreError> for Problem {
                 Self::new(Code::Conflict, "Read the stored data, then try again.")
             }
             StoreError::RunReplaced { .. }
+            | StoreError::Superseded { .. }
             | StoreError::ForeignConversation(_)
             | StoreError::Unexpected(_)
             | StoreError::Corrupt(_) => {

@@ -1,6 +1,8 @@
 //! The gateway's own documentation: the OpenAPI document, a page to browse the document, and the pages of the error
 //! codes. The binary contains every file; the pages fetch no files from elsewhere.
 
+use std::sync::OnceLock;
+
 use axum::{
     Extension, Router,
     body::Bytes,
@@ -48,22 +50,21 @@ pages! {
     "worker_lost"
 }
 
-/// The OpenAPI document as JSON text.
-#[derive(Clone)]
-pub(super) struct Document(Bytes);
+/// Builds the OpenAPI document as JSON text.
+#[derive(Clone, Copy)]
+pub(super) struct Document(pub(super) fn() -> String);
 
-impl Document {
-    pub(super) fn new(text: String) -> Self {
-        Self(text.into())
-    }
-}
+/// The OpenAPI document. The first request for the document builds the text, because the text takes longer to build than the
+/// router.
+static TEXT: OnceLock<Bytes> = OnceLock::new();
 
 /// The OpenAPI document.
 #[utoipa::path(
     get, path = "/api/v1/openapi.json", tag = "docs", operation_id = "openapi", security(()),
     responses((status = 200, content_type = "application/json", body = Object, description = "OpenAPI 3.2"))
 )]
-pub(super) async fn document(Extension(Document(text)): Extension<Document>) -> Response {
+pub(super) async fn document(Extension(Document(build)): Extension<Document>) -> Response {
+    let text = TEXT.get_or_init(|| build().into()).clone();
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 

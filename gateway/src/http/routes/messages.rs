@@ -27,8 +27,12 @@ use crate::{
         state::GatewayState,
     },
     schema::{Id, one_of},
-    turns::{OnBusy, StartMessages, StartOutcome},
+    turns::{OnBusy, StartMessages, StartOutcome, TurnError},
 };
+
+/// The most workflows that a request starts for messages before its own message. Another start is needed only when an
+/// operator terminates the workflow at once.
+const MAX_STARTS: u32 = 3;
 
 /// A new message.
 #[derive(Deserialize, ToSchema)]
@@ -256,7 +260,8 @@ pub(super) async fn hand_over(
 
 /// Hands a message to the conversation's running workflow. Without a running workflow, the unfinished turn and the
 /// earlier waiting messages start first. Otherwise, the message's turn would end the unfinished turn or overtake a
-/// waiting message.
+/// waiting message. The started workflow may be terminated before the signal, so only the first message starts its own
+/// workflow.
 async fn join_others(
     state: &GatewayState,
     caller: &Caller,
@@ -265,18 +270,21 @@ async fn join_others(
 ) -> Result<(), Problem> {
     let turns = &state.ports.turns;
     let (id, message_id) = (&conversation.id, &queued.message_id);
+    for _start in 0..MAX_STARTS {
+        if turns.signal(id, message_id).await? {
+            return Ok(());
+        }
+        let point = state.resume_point(caller, conversation).await?;
+        let others = point.and_then(|point| StartMessages::before(point, message_id));
+        let Some(others) = others else {
+            return Ok(turns.submit(conversation, message_id).await?);
+        };
+        turns.start(conversation, others).await?;
+    }
     if turns.signal(id, message_id).await? {
         return Ok(());
     }
-    let point = state.resume_point(caller, conversation).await?;
-    let others = point.and_then(|mut point| {
-        point.waiting.retain(|waiting| waiting != message_id);
-        StartMessages::unfinished(point)
-    });
-    if let Some(others) = others {
-        turns.start(conversation, others).await?;
-    }
-    Ok(turns.submit(conversation, message_id).await?)
+    Err(TurnError("each started workflow was gone at once".into()).into())
 }
 
 /// Starts the turn of a stored message, or withdraws the message when the conversation is busy. A message stored by an

@@ -41,7 +41,10 @@ mod wire;
 
 pub use health::ready;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Instant,
+};
 
 use axum::{
     Extension, Router,
@@ -70,8 +73,16 @@ use crate::http::{
 
 /// Returns the OpenAPI document of every endpoint, built from the handlers' annotations.
 pub fn openapi_document() -> String {
-    openapi::text(endpoints(api()).into_openapi())
+    let document = OpenApiRouter::with_openapi(openapi::common()).nest("/api/v1", api());
+    openapi::text(document.merge(public()).into_openapi())
 }
+
+/// The endpoints behind authentication, which every router of the process shares. Their annotations take longer to build
+/// than their routes.
+static API: LazyLock<Router<GatewayState>> = LazyLock::new(|| api().into());
+
+/// The public endpoints, which every router of the process shares.
+static PUBLIC: LazyLock<Router<GatewayState>> = LazyLock::new(|| public().into());
 
 /// Returns the endpoints behind authentication.
 fn api() -> OpenApiRouter<GatewayState> {
@@ -141,10 +152,9 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(session::show, session::open, session::end))
 }
 
-/// Returns `api` together with the public endpoints.
-fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
-    OpenApiRouter::with_openapi(openapi::common())
-        .nest("/api/v1", api)
+/// Returns the endpoints without authentication.
+fn public() -> OpenApiRouter<GatewayState> {
+    OpenApiRouter::default()
         .routes(routes!(health::livez))
         .routes(routes!(health::readyz))
         .routes(routes!(page::index))
@@ -157,17 +167,19 @@ fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
 /// Returns the router of every endpoint, with authentication, request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
-    let api = api()
+    let api = API
+        .clone()
         .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
         .route_layer(middleware::from_fn_with_state(
             Arc::clone(&state.auth),
             auth::authenticate,
         ));
-    let (endpoints, document) = endpoints(api).split_for_parts();
-    let router = endpoints
+    let router = Router::new()
+        .nest("/api/v1", api)
+        .merge(PUBLIC.clone())
         .merge(docs::browser())
         .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(Extension(docs::Document::new(openapi::text(document))))
+        .layer(Extension(docs::Document(openapi_document)))
         .layer(DefaultBodyLimit::max(body_limit))
         .layer(middleware::from_fn(problem::finish));
     let router = match auth::cors(&state.config.auth) {
