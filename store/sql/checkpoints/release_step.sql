@@ -1,4 +1,5 @@
--- Gives back the claim of a call that was not made, and counts neither as a call of the step nor as a cut call.
+-- Gives back the claim of a call that was not made, and counts neither as a call of the step nor as a cut call. A repeated
+-- release changes nothing.
 -- Index: key of agent_executions
 --
 -- :agent_execution_id text
@@ -6,4 +7,5 @@
 -- :generation bigint
 UPDATE agent_executions
 SET step_calls = step_calls - 1, settled_generation = :generation
-WHERE id = :agent_execution_id AND conversation_id = :conversation_id AND generation = :generation AND step_calls > 0
+WHERE id = :agent_execution_id AND conversation_id = :conversation_id AND generation = :generation
+    AND settled_generation < :generation AND step_calls > 0

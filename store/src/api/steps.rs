@@ -15,7 +15,8 @@ pub trait StepClaims: Send + Sync {
     /// `worker` is the calling process; `None` for a process without a lease.
     async fn claim_step(&self, step: &StepKey, worker: Option<&WorkerId>) -> Result<StepClaim>;
 
-    /// Gives back a claim without a call. The call does not count. A newer claim of the step stays unchanged.
+    /// Gives back a claim without a call. The call does not count. A newer claim of the step stays unchanged, and a
+    /// repeated release changes nothing.
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
 
     /// Returns true while the agent execution runs and `generation` is the newest claim. A model call with a lost claim

@@ -35,6 +35,9 @@ pub async fn a_call_that_was_not_made_does_not_count(backend: &impl Backend) {
     assert_eq!(claim().await, (3, 2));
     release(2).await;
     assert_eq!(claim().await, (4, 3), "a newer call had begun");
+    release(4).await;
+    release(4).await;
+    assert_eq!(claim().await, (5, 3), "a repeated release counts once");
 }
 
 pub async fn a_tool_that_was_not_run_is_pending_again(backend: &impl Backend) {
