@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{engine::Attempt, promises::Promises};
-
-/// A step of an agent execution.
-pub type StepOf = (String, u32);
+use crate::{
+    engine::Attempt,
+    promises::{Promises, StepOf},
+};
 
 /// The facts of a simulation.
 #[derive(Debug, Default)]

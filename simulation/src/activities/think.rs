@@ -12,9 +12,9 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 use super::{End, MAX_STEPS, Result, failed, from_store, read};
 use crate::{
     engine::{ActivityEnd, Attempt},
-    facts::StepOf,
     oracles,
     people::Ask,
+    promises::StepOf,
     world::World,
 };
 

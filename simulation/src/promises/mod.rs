@@ -8,7 +8,8 @@ mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::StepOf;
+/// A step of an agent execution.
+pub type StepOf = (String, u32);
 
 /// A message of the client, by the client's id.
 #[derive(Debug, Default)]

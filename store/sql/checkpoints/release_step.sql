@@ -1,5 +1,5 @@
--- Gives back the claim of a call that was not made, and counts neither as a call of the step nor as a cut call. A repeated
--- release changes nothing.
+-- Gives back the claim of a call that was not made. The call counts neither as a call of the step nor as a cut call. A
+-- repeated release changes nothing.
 -- Index: key of agent_executions
 --
 -- :agent_execution_id text

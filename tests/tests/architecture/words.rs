@@ -29,6 +29,7 @@ const WORDS: [Word; 2] = [
             "gateway/src/turns/",
             "proto/src/limits.rs",
             "proto/src/log_id.rs",
+            "simulation/",
             "store/",
             "worker/",
             "workflows/src/calls.rs",

@@ -15,8 +15,7 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::Unavailable(source) => {
                 tracing::warn!(error = %source, "the store is not available");
-                Self::new(Code::StoreUnavailable, "Repeat the request in a moment.")
-                    .retry_after_s(1)
+                Self::away_for_a_moment(Code::StoreUnavailable)
             }
             StoreError::DiskFull(source) => {
                 tracing::warn!(error = %source, "the disk of the store is full");
@@ -65,8 +64,7 @@ impl From<StoreError> for Problem {
             ),
             StoreError::ObjectsUnavailable(detail) => {
                 tracing::warn!(detail, "the object store is not available");
-                Self::new(Code::BlobsUnavailable, "Repeat the request in a moment.")
-                    .retry_after_s(1)
+                Self::away_for_a_moment(Code::BlobsUnavailable)
             }
             StoreError::Conflict(detail) => {
                 tracing::info!(detail, "a request conflicts with stored data");
@@ -81,6 +79,12 @@ impl From<StoreError> for Problem {
                 Self::internal()
             }
         }
+    }
+}
+
+impl Problem {
+    fn away_for_a_moment(code: Code) -> Self {
+        Self::new(code, "Repeat the request in a moment.").retry_after_s(1)
     }
 }
 
