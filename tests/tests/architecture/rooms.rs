@@ -97,6 +97,7 @@ const GATEWAY_LIVE: Rooms = &[
         &[
             "tail",
             "reader",
+            "broadcasts",
             "broadcast",
             "watcher",
             "log",
@@ -109,6 +110,7 @@ const GATEWAY_LIVE: Rooms = &[
         "reader",
         &["broadcast", "queue", "log", "sse", "frame", "end"],
     ),
+    ("broadcasts", &["broadcast", "end"]),
     ("broadcast", &["queue", "open_texts", "sse", "frame", "end"]),
     ("queue", &["sse", "end"]),
     ("open_texts", &["seals", "generations", "sse", "frame"]),
