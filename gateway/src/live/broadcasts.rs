@@ -2,13 +2,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use everturn_proto::LogId;
 
 use super::{broadcast::Broadcast, end::ReaderEnd};
+use crate::sync::{Mutex, MutexGuard};
 
 /// The broadcasts of the running tails.
 pub(super) struct Broadcasts {

@@ -46,6 +46,7 @@ const GATEWAY: Rooms = &[
             "listed",
             "schema",
             "fields",
+            "sync",
         ],
     ),
     ("reconciler", &["turns", "config"]),
@@ -54,7 +55,7 @@ const GATEWAY: Rooms = &[
     ("removals", &[]),
     ("ports", &["deliveries", "turns"]),
     ("deliveries", &["fields"]),
-    ("limits", &["config"]),
+    ("limits", &["config", "sync"]),
     ("turns", &[]),
     ("config", &[]),
     ("connections", &[]),
@@ -63,6 +64,7 @@ const GATEWAY: Rooms = &[
     ("listed", &["schema"]),
     ("schema", &[]),
     ("fields", &[]),
+    ("sync", &[]),
 ];
 
 const GATEWAY_HTTP: Rooms = &[

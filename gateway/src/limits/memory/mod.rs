@@ -10,17 +10,17 @@ mod tests;
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, PoisonError, Weak, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
 use axum::body::Bytes;
-use tokio::{sync::Notify, time::timeout};
+use tokio::sync::Notify;
 
-use crate::config::GatewayConfig;
+use crate::{
+    config::GatewayConfig,
+    sync::{AtomicUsize, Mutex, MutexGuard, timeout},
+};
 
 /// The pause after which a waiting tenant looks again, because memory that another tenant gives back may enlarge the share.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
