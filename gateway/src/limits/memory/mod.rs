@@ -136,13 +136,14 @@ impl Account {
         }
         let _waiting = Waiting::new(self);
         loop {
-            // Memory of other tenants notifies only their accounts, so the time-out covers that memory.
-            let _looks_again = timeout(LOOK_EVERY, self.freed.notified()).await;
+            // The first try here is for memory that came back before the caller counted as waiting.
             if let Some(room) = self.try_room(bytes) {
                 // The next waiting caller may get memory, too.
                 self.freed.notify_one();
                 return room;
             }
+            // Memory of other tenants notifies only their accounts, so the time-out covers that memory.
+            let _looks_again = timeout(LOOK_EVERY, self.freed.notified()).await;
         }
     }
 
