@@ -12,6 +12,8 @@
 //!
 //! Must not be here: the behaviour of a file in one thread, which the unit tests of the file show.
 
+// The unit tests of the files need the product's own locks.
+#![cfg(not(test))]
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod config;
