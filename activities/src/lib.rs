@@ -7,6 +7,7 @@
 //! - `tool_calls`: the forms of a tool call, for calls of models (`think`) and of hooks (`hooks`)
 //! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
 //! - [`Cancels`]: how attempts learn of a cancel at once
+//! - `sync`: the lock of the contexts that `think` keeps
 //!
 //! Must not be here: decisions about the next action of a turn (`everturn-workflows`), SQL (`everturn-store`), the
 //! clients of models (`everturn-models`) and the kinds of tools (`everturn-tools`).
@@ -31,6 +32,7 @@ mod settings;
 mod stopping;
 mod storable;
 mod store_call;
+mod sync;
 mod think;
 mod tool_calls;
 mod tool_threads;

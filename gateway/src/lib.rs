@@ -14,7 +14,7 @@
 //! - `deliveries`: reports of events that readers received, for traces
 //! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail; `failed`: failures
 //! - `backlog`: metrics of the work that waits; `removals`: the rows of large conversations that were removed
-//! - `schema`, `fields`: small helpers
+//! - `schema`, `fields`: small helpers; `sync`: the locks and the clock of small files
 //!
 //! Must not be here: writing events (only workers write events), models, tools, SQL.
 
@@ -35,6 +35,7 @@ pub mod reconciler;
 mod removals;
 mod schema;
 mod server;
+mod sync;
 pub mod turns;
 
 pub use audited::AuditEntryBody;

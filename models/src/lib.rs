@@ -19,7 +19,7 @@
 //! - `output`: the format of an agent's answers
 //! - `tool_choice`: the tool that a model must call
 //! - [`refused`]: validators of requests, for tests
-//! - `gate`: the queue of calls that wait for a provider's limits
+//! - `gate`: the queue of calls that wait for a provider's limits; `sync`: its lock and its clock
 //!
 //! Must not be here: the choice of a model, the context of a call, and its costs (`everturn-activities`).
 
@@ -44,6 +44,7 @@ pub mod refused;
 mod responses;
 mod silence;
 mod strict_schema;
+mod sync;
 mod targets;
 mod told;
 mod tool_choice;

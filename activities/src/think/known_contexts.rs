@@ -1,7 +1,7 @@
 //! The contexts that this worker has read recently, so that a step reads only the new messages: in a long turn, one
 //! message of a thousand. The store confirms with each read whether the known messages are still valid.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use everturn_proto::{
     LogId, Thread,
@@ -11,6 +11,7 @@ use everturn_store::{ContextMessage, ModelContext, ReadBefore};
 use lru::LruCache;
 
 use super::window::message_bytes;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The most bytes of the known contexts together: enough for sixteen parallel turns with windows of a million tokens,
 /// or for a thousand ordinary turns. The least recently used context leaves first.
@@ -42,7 +43,7 @@ impl Default for KnownContexts {
 }
 
 impl KnownContexts {
-    fn with_limit(max_bytes: usize) -> Self {
+    pub(super) fn with_limit(max_bytes: usize) -> Self {
         let known = Known {
             contexts: LruCache::unbounded(),
             bytes: 0,

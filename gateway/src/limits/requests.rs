@@ -6,18 +6,17 @@
 //! request never waits for another process. When several gateways allow too many requests in the same moment, later
 //! requests wait longer.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::PoisonError, time::Duration};
 
 use everturn_store::Access;
 use everturn_stream::{Counted, Spent};
 use tokio::sync::Notify;
 
 use super::reached::{LimitReached, Party};
-use crate::config::{GatewayConfig, RequestRate};
+use crate::{
+    config::{GatewayConfig, RequestRate},
+    sync::{Instant, Mutex, MutexGuard},
+};
 
 /// The pause between two sweeps, which remove tenants and owners without recent requests. An entry costs some hundred bytes.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);

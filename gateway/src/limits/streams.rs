@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     num::NonZeroU32,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
 };
 
 use everturn_store::Access;
@@ -12,7 +12,10 @@ use everturn_stream::{Counted, Held};
 use tokio::sync::Notify;
 
 use super::reached::{LimitReached, Party};
-use crate::config::GatewayConfig;
+use crate::{
+    config::GatewayConfig,
+    sync::{Mutex, MutexGuard},
+};
 
 pub(super) struct Streams {
     most: usize,

@@ -2,17 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use everturn_proto::event::Event;
 use everturn_store::{Conversation, EventLog};
 use everturn_stream::{ModelWait, OpenText, Piece};
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep_until},
-};
+use tokio::sync::Notify;
 
 use super::{
     end::ReaderEnd,
@@ -21,7 +18,10 @@ use super::{
     queue::ReaderQueue,
     sse::RenderedFrame,
 };
-use crate::limits::memory::Account;
+use crate::{
+    limits::memory::Account,
+    sync::{Instant, Mutex, MutexGuard, sleep_until},
+};
 
 /// The live state of a conversation: the tail writes the state, and readers subscribe to frames.
 #[derive(Debug)]

@@ -7,19 +7,21 @@
 //!
 //! Must not be here: HTTP; the order of events and texts, which the tail decides.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
 use everturn_proto::LogId;
 use everturn_store::{Access, Conversation, EventReader};
 use everturn_stream::StreamReader;
 
 use super::{
-    broadcast::Broadcast, cursor::Cursor, end::ReaderEnd, log::LogCursor, reader::LiveReader,
-    tail::Tail, watcher::Watcher,
+    broadcast::Broadcast,
+    broadcasts::{Broadcasts, RunningTail},
+    cursor::Cursor,
+    end::ReaderEnd,
+    log::LogCursor,
+    reader::LiveReader,
+    tail::Tail,
+    watcher::Watcher,
 };
 use crate::{config::GatewayConfig, deliveries::Deliveries, limits::memory::Memory};
 
@@ -37,12 +39,8 @@ struct SharedHub {
     memory: Arc<Memory>,
     /// The most bytes in the queue of one reader; see [`GatewayConfig::reader_buffer`].
     reader_buffer: usize,
-    /// The time until a tail without readers ends; see [`GatewayConfig::linger`].
-    linger: Duration,
-    /// The broadcasts by log id. The key is not the conversation id, because a conversation made anew with the id of a
-    /// removed conversation has another log. The map has no more entries than current readers and readers that left
-    /// within `linger`.
-    broadcasts: Mutex<HashMap<LogId, Arc<Broadcast>>>,
+    /// The broadcasts; see [`GatewayConfig::linger`].
+    broadcasts: Arc<Broadcasts>,
 }
 
 impl LiveHub {
@@ -72,8 +70,7 @@ impl LiveHub {
             watcher,
             memory,
             reader_buffer: config.reader_buffer,
-            linger: config.linger,
-            broadcasts: Mutex::default(),
+            broadcasts: Broadcasts::new(config.linger),
         };
         Self {
             shared: Arc::new(shared),
@@ -85,25 +82,16 @@ impl LiveHub {
     /// conversation. Must be called within a tokio runtime.
     pub fn open(&self, access: Access, conversation: &Conversation, cursor: Cursor) -> LiveReader {
         let log = self.shared.log(access, conversation, cursor);
-        let mut broadcasts = self.shared.lock();
-        let broadcast = match broadcasts.get(&conversation.log_id) {
-            Some(broadcast) if !broadcast.has_ended() => Arc::clone(broadcast),
-            _ => {
-                let broadcast = self.start_tail(conversation);
-                broadcasts.insert(conversation.log_id.clone(), Arc::clone(&broadcast));
-                broadcast
-            }
-        };
+        let broadcasts = &self.shared.broadcasts;
+        let broadcast = broadcasts.enter(&conversation.log_id, || self.start_tail(conversation));
         let log = log.counted_to(Arc::clone(broadcast.account()));
-        // The reader is counted under the lock, so the tail cannot end before.
         LiveReader::new(log, broadcast)
     }
 
     /// Ends the tail of a removed conversation, and removes its texts from the stream. Tails at other gateways end
     /// after their next query of the store.
     pub async fn forget(&self, log_id: &LogId) {
-        let broadcast = self.shared.lock().get(log_id).map(Arc::clone);
-        if let Some(broadcast) = broadcast {
+        if let Some(broadcast) = self.shared.broadcasts.get(log_id) {
             broadcast.end(ReaderEnd::Deleted);
         }
         if let Err(error) = self.shared.stream.forget(log_id).await {
@@ -113,7 +101,7 @@ impl LiveHub {
 
     /// Returns the number of running tails, for metrics and tests.
     pub fn tails(&self) -> usize {
-        self.shared.lock().len()
+        self.shared.broadcasts.len()
     }
 
     /// Returns the number of bytes held for tenants, for tests.
@@ -124,7 +112,7 @@ impl LiveHub {
     /// Starts a tail for all readers of the conversation, after the conversation's last event. Readers replay earlier
     /// events from the store.
     fn start_tail(&self, conversation: &Conversation) -> Arc<Broadcast> {
-        let shared = Arc::clone(&self.shared);
+        let shared = &self.shared;
         let account = shared.memory.account(&conversation.tenant_id);
         let broadcast = Broadcast::new(conversation, account, shared.reader_buffer);
         let broadcast = Arc::new(broadcast);
@@ -139,11 +127,9 @@ impl LiveHub {
             Arc::clone(&broadcast),
             &shared.watcher,
         );
-        let task = TailTask {
-            shared,
-            broadcast: Arc::clone(&broadcast),
-        };
-        tokio::spawn(task.run(tail));
+        let broadcasts = Arc::clone(&shared.broadcasts);
+        let running = RunningTail::new(broadcasts, Arc::clone(&broadcast));
+        tokio::spawn(run(running, tail));
         broadcast
     }
 }
@@ -153,64 +139,24 @@ impl SharedHub {
         let (events, pace) = (Arc::clone(&self.events), self.watcher.interval());
         LogCursor::new(events, access, conversation.log(), cursor, pace)
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<LogId, Arc<Broadcast>>> {
-        self.broadcasts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Runs one tail. At the end of the task, also after a panic, the readers learn of the end.
-struct TailTask {
-    shared: Arc<SharedHub>,
-    broadcast: Arc<Broadcast>,
-}
-
-impl TailTask {
-    async fn run(self, mut tail: Tail) {
-        while !self.is_done() {
-            tokio::select! {
-                stepped = tail.step() => if let Err(error) = stepped {
-                    let conversation_id = self.broadcast.conversation_id();
-                    tracing::info!(%error, conversation_id, "the gateway stops following a conversation");
-                    return self.broadcast.end(ReaderEnd::from(&error));
-                },
-                () = self.broadcast.asked() => {
-                    if self.broadcast.is_behind_a_reader() {
-                        tail.look();
-                    }
+async fn run(running: RunningTail, mut tail: Tail) {
+    let broadcast = running.broadcast();
+    while !running.is_done() {
+        tokio::select! {
+            stepped = tail.step() => if let Err(error) = stepped {
+                let conversation_id = broadcast.conversation_id();
+                tracing::info!(%error, conversation_id, "the gateway stops following a conversation");
+                return broadcast.end(ReaderEnd::from(&error));
+            },
+            () = broadcast.asked() => {
+                if broadcast.is_behind_a_reader() {
+                    tail.look();
                 }
-                () = self.broadcast.lingered(self.shared.linger) => {}
             }
+            () = running.lingered() => {}
         }
-    }
-
-    /// Returns true after the tail's end, or after the linger time without readers. A finished tail leaves the hub.
-    fn is_done(&self) -> bool {
-        let mut broadcasts = self.shared.lock();
-        let is_done = self.broadcast.is_over(self.shared.linger);
-        if is_done {
-            self.remove_from(&mut broadcasts);
-        }
-        is_done
-    }
-
-    fn remove_from(&self, broadcasts: &mut HashMap<LogId, Arc<Broadcast>>) {
-        let log_id = &self.broadcast.log().id;
-        if broadcasts
-            .get(log_id)
-            .is_some_and(|held| Arc::ptr_eq(held, &self.broadcast))
-        {
-            broadcasts.remove(log_id);
-        }
-    }
-}
-
-impl Drop for TailTask {
-    fn drop(&mut self) {
-        self.remove_from(&mut self.shared.lock());
-        // Only the first end counts. The end here is for a task that panicked or was dropped.
-        self.broadcast.end(ReaderEnd::Unreadable);
     }
 }

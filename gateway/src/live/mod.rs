@@ -7,6 +7,7 @@
 //! - `hub`: one tail for all readers of a conversation
 //! - `tail`: joins the event replay with the texts in progress (invariant 8, a cursor never expires)
 //! - `reader`: one reader, which first replays events from its cursor and then receives the tail's frames
+//! - `broadcasts`: the broadcasts of the running tails
 //! - `broadcast`: the frames shown by the tail, and the subscribed readers
 //! - `queue`: the bounded queue of one reader's untaken frames
 //! - `open_texts`, `seals`, `generations`: the open texts, the texts replaced by an event, and the texts replaced by a
@@ -23,6 +24,7 @@
 //! Must not be here: requests and responses, and access checks.
 
 mod broadcast;
+mod broadcasts;
 mod cursor;
 mod end;
 mod feed;

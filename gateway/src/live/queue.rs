@@ -3,12 +3,13 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
 };
 
 use tokio::sync::Notify;
 
 use super::{end::ReaderEnd, sse::RenderedFrame};
+use crate::sync::{Mutex, MutexGuard};
 
 /// The largest frame in a reader's queue while the reader's tenant is over its share of memory, in bytes. A text piece
 /// fits. A connection buffers 16 small frames at the most.

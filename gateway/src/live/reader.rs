@@ -27,9 +27,8 @@ pub struct LiveReader {
 }
 
 impl LiveReader {
-    /// Makes a reader that has every event up to the position of `log`.
+    /// Makes a reader that has every event up to the position of `log`. The broadcast must have counted the reader in.
     pub(super) fn new(log: LogCursor, broadcast: Arc<Broadcast>) -> Self {
-        broadcast.enter();
         Self {
             log,
             broadcast,

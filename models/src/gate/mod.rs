@@ -12,15 +12,14 @@ mod tests;
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use everturn_telemetry::turns;
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep_until},
-};
+use tokio::sync::watch;
+
+use crate::sync::{Instant, Mutex, MutexGuard, sleep_until};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// The longest time until a call comes again. Younger calls may go first while an older call is away.

@@ -46,6 +46,7 @@ const GATEWAY: Rooms = &[
             "listed",
             "schema",
             "fields",
+            "sync",
         ],
     ),
     ("reconciler", &["turns", "config"]),
@@ -54,7 +55,7 @@ const GATEWAY: Rooms = &[
     ("removals", &[]),
     ("ports", &["deliveries", "turns"]),
     ("deliveries", &["fields"]),
-    ("limits", &["config"]),
+    ("limits", &["config", "sync"]),
     ("turns", &[]),
     ("config", &[]),
     ("connections", &[]),
@@ -63,6 +64,7 @@ const GATEWAY: Rooms = &[
     ("listed", &["schema"]),
     ("schema", &[]),
     ("fields", &[]),
+    ("sync", &[]),
 ];
 
 const GATEWAY_HTTP: Rooms = &[
@@ -97,6 +99,7 @@ const GATEWAY_LIVE: Rooms = &[
         &[
             "tail",
             "reader",
+            "broadcasts",
             "broadcast",
             "watcher",
             "log",
@@ -109,6 +112,7 @@ const GATEWAY_LIVE: Rooms = &[
         "reader",
         &["broadcast", "queue", "log", "sse", "frame", "end"],
     ),
+    ("broadcasts", &["broadcast", "end"]),
     ("broadcast", &["queue", "open_texts", "sse", "frame", "end"]),
     ("queue", &["sse", "end"]),
     ("open_texts", &["seals", "generations", "sse", "frame"]),

@@ -10,17 +10,17 @@ mod tests;
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, PoisonError, Weak, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
 use axum::body::Bytes;
-use tokio::{sync::Notify, time::timeout};
+use tokio::sync::Notify;
 
-use crate::config::GatewayConfig;
+use crate::{
+    config::GatewayConfig,
+    sync::{AtomicUsize, Mutex, MutexGuard, timeout},
+};
 
 /// The pause after which a waiting tenant looks again, because memory that another tenant gives back may enlarge the share.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -136,13 +136,14 @@ impl Account {
         }
         let _waiting = Waiting::new(self);
         loop {
-            // Memory of other tenants notifies only their accounts, so the time-out covers that memory.
-            let _looks_again = timeout(LOOK_EVERY, self.freed.notified()).await;
+            // The first try here is for memory that came back before the caller counted as waiting.
             if let Some(room) = self.try_room(bytes) {
                 // The next waiting caller may get memory, too.
                 self.freed.notify_one();
                 return room;
             }
+            // Memory of other tenants notifies only their accounts, so the time-out covers that memory.
+            let _looks_again = timeout(LOOK_EVERY, self.freed.notified()).await;
         }
     }
 

@@ -8,17 +8,15 @@
 use std::{
     collections::HashMap,
     slice,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use everturn_store::{Access, Conversations, ListQuery, ListVersion, StoreError};
-use tokio::{
-    sync::{Notify, watch},
-    time::sleep,
-};
+use tokio::sync::{Notify, watch};
 
 use super::snapshot::ListSnapshot;
+use crate::sync::{Mutex, MutexGuard, sleep, spawn};
 
 /// The number of conversations in a list snapshot: more than a page of a client, and some 50 KB.
 const LISTED: u32 = 100;
@@ -83,7 +81,7 @@ impl ListHub {
         let mut tails = self.shared.lock();
         if !tails.is_looking {
             tails.is_looking = true;
-            tokio::spawn(Arc::clone(&self.shared).look_for_changes());
+            spawn(Arc::clone(&self.shared).look_for_changes());
         }
         let tail = tails.by_caller.entry(access.clone()).or_insert_with(|| {
             let tail = Arc::new(ListTail {
@@ -92,7 +90,7 @@ impl ListHub {
                 wake: Notify::new(),
             });
             let (shared, run) = (Arc::clone(&self.shared), Arc::clone(&tail));
-            tokio::spawn(TailTask { shared, tail: run }.run());
+            spawn(TailTask { shared, tail: run }.run());
             tail
         });
         // The reader is counted under the lock, so the tail cannot end before.
