@@ -9,7 +9,7 @@ mod signals;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step of an agent execution.
-pub type StepOf = (String, u32);
+pub(crate) type StepOf = (String, u32);
 
 /// A message of the client, by the client's id.
 #[derive(Debug, Default)]
