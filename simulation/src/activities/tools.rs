@@ -57,7 +57,7 @@ pub(super) async fn run_tool(
     {
         let mut facts = world.facts();
         let end = record.status.to_string();
-        facts.promises.tool_ends(&key.execution_id, end);
+        facts.promises.tool_ends(&key.execution_id, &end);
     }
     world.schedule.step("has recorded the tool").await;
     Ok(ran(record.status))

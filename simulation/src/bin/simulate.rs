@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         drop(sender);
         collect(&args, begun, stops, &receiver)
     });
-    report(&args, begun, results)
+    report(&args, begun, &results)
 }
 
 /// Keeps the thread, and the threads that the thread will start, on a core. The threads of a simulation take turns: the actors
@@ -194,7 +194,7 @@ fn tell(outcome: &Outcome, whole: bool) {
 }
 
 /// Prints the results, and returns the exit code.
-fn report(args: &Args, begun: Instant, results: Results) -> ExitCode {
+fn report(args: &Args, begun: Instant, results: &Results) -> ExitCode {
     let summary = results.progress(args.seeds, begun);
     let (steps, seconds) = (results.steps, begun.elapsed().as_secs_f64());
     println!("{summary}, {steps} steps, {seconds:.1} s");

@@ -58,9 +58,8 @@ impl Engine {
         let run = self.run(number);
         let known = run.and_then(|run| Some((run.status, run.updates.get(update_id)?)));
         match known {
-            None => Update::NotFound,
             Some((RunStatus::Running, update)) => update.clone(),
-            Some((_, Update::Admitted)) => Update::NotFound,
+            None | Some((_, Update::Admitted)) => Update::NotFound,
             Some((_, Update::Accepted)) => Update::Refused("the run has ended".to_owned()),
             Some((_, ended)) => ended.clone(),
         }

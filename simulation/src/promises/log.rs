@@ -128,8 +128,8 @@ impl Promises {
                 let is_swapped = position(first_id)
                     .zip(position(second_id))
                     .is_some_and(|(first, second)| first > second);
-                let is_known = self.terminated_at < first.sent_at;
-                if is_like && is_known && is_swapped && *accepted_at < second.sent_at {
+                let is_known = self.terminated_at < first.first_at;
+                if is_like && is_known && is_swapped && *accepted_at < second.first_at {
                     wrong.push(format!("{second_id} comes before the older {first_id}"));
                 }
             }

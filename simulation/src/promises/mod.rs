@@ -17,8 +17,8 @@ struct Sent {
     /// The behaviours while a turn runs. A repeated request may name another behaviour.
     on_busy: BTreeSet<String>,
     /// The times of the first and of the last request, on the clock of the notes.
-    sent_at: u64,
-    repeated_at: u64,
+    first_at: u64,
+    last_at: u64,
     /// The gateway's id and the time of the first answer.
     accepted: Option<(String, u64)>,
 }
@@ -79,7 +79,7 @@ impl Promises {
     pub fn is_sent(&mut self, key: &str, on_busy: &str) {
         self.clock += 1;
         let sent = self.sent.entry(key.to_owned()).or_insert_with(|| Sent {
-            sent_at: self.clock,
+            first_at: self.clock,
             ..Sent::default()
         });
         sent.on_busy.insert(on_busy.to_owned());
@@ -88,7 +88,7 @@ impl Promises {
             self.interrupts.clear();
             self.lost_signals.clear();
         }
-        sent.repeated_at = self.clock;
+        sent.last_at = self.clock;
     }
 
     /// Notes the answer 202 to a message.
@@ -100,12 +100,12 @@ impl Promises {
         if sent.accepted.is_none() {
             sent.accepted = Some((message_id.to_owned(), self.clock));
         }
-        let repeated_at = sent.repeated_at;
+        let last_at = sent.last_at;
         let interrupts = sent.only_on_busy() == Some("interrupt");
         let interrupts = interrupts && self.is_last_interrupt(key);
         if interrupts && !self.begun.contains(message_id) && !self.cancels.contains_key(message_id)
         {
-            if repeated_at < self.terminated_at {
+            if last_at < self.terminated_at {
                 self.lost_signals.insert(message_id.to_owned());
             } else {
                 let waiting = self.interrupts.entry(message_id.to_owned());
@@ -117,7 +117,7 @@ impl Promises {
     /// True when no other message that interrupts was sent later, or at the same time. The store may have such a message later,
     /// and the later message withdraws the older message.
     fn is_last_interrupt(&self, key: &str) -> bool {
-        let sent_at = self.sent.get(key).map_or(0, |sent| sent.sent_at);
+        let sent_at = self.sent.get(key).map_or(0, |sent| sent.first_at);
         self.sent.iter().all(|(other, sent)| {
             let is_before = sent.accepted.as_ref().is_some_and(|(_, at)| *at < sent_at);
             other == key || is_before || !sent.on_busy.contains("interrupt")
@@ -241,9 +241,9 @@ impl Promises {
     }
 
     /// Notes the end of a tool execution, as the store has answered.
-    pub fn tool_ends(&mut self, execution_id: &str, end: String) {
+    pub fn tool_ends(&mut self, execution_id: &str, end: &str) {
         let first = self.tool_ends.entry(execution_id.to_owned());
-        let first = first.or_insert_with(|| end.clone()).clone();
+        let first = first.or_insert_with(|| end.to_owned()).clone();
         if first != end {
             let text = format!("the tool execution {execution_id} ends as {first}, then as {end}");
             self.violation(text);

@@ -118,13 +118,12 @@ impl Simulation {
     /// Nothing happens without time: a timer fires, or a reconciler finds what is left.
     pub(super) async fn time_passes(&mut self) -> anyhow::Result<()> {
         let timer = self.world.engine().first_timer();
-        match timer {
-            Some((run, seq)) => self.take(Step::FireTimer(run, seq)).await,
-            None => {
-                self.check_quiet().await?;
-                let number = self.world.choices().below(GATEWAYS);
-                self.take(Step::Look(number)).await;
-            }
+        if let Some((run, seq)) = timer {
+            self.take(Step::FireTimer(run, seq)).await;
+        } else {
+            self.check_quiet().await?;
+            let number = self.world.choices().below(GATEWAYS);
+            self.take(Step::Look(number)).await;
         }
         Ok(())
     }

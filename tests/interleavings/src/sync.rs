@@ -102,7 +102,7 @@ impl Add<Duration> for Instant {
 /// Waits forever, unless the time is present.
 pub(crate) async fn sleep_until(until: Instant) {
     if until > Instant::now() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

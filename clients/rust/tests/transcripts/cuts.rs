@@ -30,7 +30,7 @@ pub(crate) fn read_with_a_cut(frames: &[Frame], random: &mut Rng) -> Conversatio
     let seen = if taken == 0 { 0 } else { behind.unwrap() };
     let ends = |frame: &Frame| frame.json["data"]["type"] == "end";
     let until = frames[seen..].iter().position(ends);
-    let happened = seen + random.usize(..until.unwrap_or(frames.len() - seen) + 1);
+    let happened = seen + random.usize(..=until.unwrap_or(frames.len() - seen));
     let mut second = catch_up(frames, seen, happened);
     second.extend_from_slice(&frames[happened..]);
     feed(&mut conversation, &joined(&second), random);

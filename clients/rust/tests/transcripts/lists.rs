@@ -67,7 +67,7 @@ fn with_a_cut(frames: &[Frame], random: &mut Rng) -> Value {
     let ahead = &frames[at..];
     let ends = |frame: &Frame| frame.json["data"]["type"] == "end";
     let most = ahead.iter().position(ends).unwrap_or(ahead.len());
-    let away = random.usize(..most + 1);
+    let away = random.usize(..=most);
     for frame in &ahead[..away] {
         gateway.apply(&frame.json["data"]);
     }

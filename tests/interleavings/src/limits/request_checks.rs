@@ -65,7 +65,9 @@ pub fn every_request_is_published_once() {
                 publishes.changed().await;
                 let mut spent = publishes.unshared().concat();
                 if !std::mem::replace(&mut has_failed, true) {
-                    spent.iter().for_each(|spent| publishes.give_back(spent));
+                    for unpublished in &spent {
+                        publishes.give_back(unpublished);
+                    }
                     // The engine publishes again after a pause.
                     spent = publishes.unshared().concat();
                 }
