@@ -69,11 +69,10 @@ impl Fleet {
         let round_trips = Arc::<RoundTrips>::default();
         let proxy = Proxy::inspected(postgres, round_trips.clone()).await;
         let stack = measured_stack(backends, model, "llm_timeout = \"1h\"").await;
-        // The engine does not share the turns out evenly, and the turns of one dead worker need slots, too.
+        // The engine does not share the turns out evenly, and the turns of one dead worker need slots, too. The workers keep
+        // the default number of workflows in memory: a workflow only waits during a call, and costs a replay after the call.
         let slots = turns.max(100);
-        stack.configure(&format!(
-            "[worker]\nmax_concurrent_activities = {slots}\nmax_cached_workflows = {slots}\n"
-        ));
+        stack.configure(&format!("[worker]\nmax_concurrent_activities = {slots}\n"));
         let through = database.replace(&format!(":{postgres}/"), &format!(":{}/", proxy.port()));
         let environment = [("EVERTURN_DATABASE", through.as_str())];
         let gateway = stack.gateway_on(0, &environment).await;

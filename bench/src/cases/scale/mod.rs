@@ -25,7 +25,7 @@ use self::{
 use crate::measure::Report;
 
 /// Turns that start in a second, unless `--ramp` says otherwise: a start takes tens of milliseconds of a processor.
-const STARTS_A_SECOND: u32 = 40;
+const STARTS_A_SECOND: u32 = 20;
 
 /// Requests to the gateway at the same time.
 const POSTING: usize = 32;
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     /// Time for which every model still speaks after the last turn has started, in seconds.
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(20..=1_800))]
     seconds: u32,
-    /// Time over which the turns start, in seconds. Default: 40 turns a second.
+    /// Time over which the turns start, in seconds. Default: 20 turns a second.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_800))]
     ramp: Option<u32>,
 }
