@@ -38,6 +38,7 @@ use tower_service::Service as _;
 
 use crate::{
     engine::{Engine, Update},
+    leases::Leases,
     worker::number_of,
     world::{World, payload},
 };
@@ -60,7 +61,9 @@ pub(crate) struct Gateway {
     /// The product's reconciler.
     pub(crate) reconciler: Arc<Reconciler>,
     /// The product's looks at the leases of workers; absent while a look is under way.
-    pub(crate) leases: Arc<Mutex<Option<Looks>>>,
+    pub(crate) watch: Arc<Mutex<Option<Looks>>>,
+    /// The leases that the watch looks at.
+    pub(crate) leases: Arc<Leases>,
 }
 
 /// The pace of the reconciler. The looks of the simulation choose their times, and no look waits for its budget.
@@ -79,11 +82,13 @@ pub(crate) fn gateway(world: &World) -> Gateway {
     let store = Arc::new(world.store.clone());
     let turns = Arc::new(ModelTurns(world.clone()));
     let stream = Arc::new(InProcessStream::default());
-    let leases = LostWorkerWatch::new(store.clone(), turns.clone()).looks();
+    let leases = Arc::new(Leases::new(world));
+    let watch = LostWorkerWatch::new(leases.clone(), turns.clone()).looks();
     Gateway {
         router: routes(world, turns.clone(), stream.clone()),
         reconciler: Arc::new(Reconciler::new(store, turns, stream, pace())),
-        leases: Arc::new(Mutex::new(Some(leases))),
+        watch: Arc::new(Mutex::new(Some(watch))),
+        leases,
     }
 }
 

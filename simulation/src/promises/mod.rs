@@ -1,13 +1,15 @@
 //! The promises to a client that need more than one fact: the order of messages, interrupts, withdrawn messages, replies, ends
-//! of tools, and signals. The actors note facts, and `log` compares the facts with the log of events at the end.
+//! of tools, signals, and waits. The actors note facts, and `log` compares the facts with the log of events at the end.
 //!
 //! Must not be here: calls of the store or of the engine.
 
 mod log;
 mod signals;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::waits::WAIT_S;
 use crate::facts::StepOf;
 
 /// A message of the client, by the client's id.

@@ -118,6 +118,7 @@ pub(crate) async fn simulate(
     let mut violations = std::mem::take(&mut simulation.world.facts().violations);
     let mut promises = std::mem::take(&mut simulation.world.facts().promises);
     promises.check_signals(&simulation.world.engine());
+    promises.check_waits(&simulation.world.engine());
     violations.append(&mut promises.violations);
     violations.append(&mut simulation.world.engine().unknown_commands);
     let panicked = simulation.world.schedule.panicked();
