@@ -46,6 +46,8 @@ use crate::{
 /// How often a call to the engine is lost, in 100 calls: a third of the calls without an effect, a third with a late effect,
 /// and a third with an effect at once.
 const LOST_CALLS: usize = 6;
+/// How often a call with an answer to an approval is lost. A person may have another mind after such a call.
+const LOST_ANSWERS: usize = 30;
 
 /// The most looks at an update, until the gateway gives up.
 const MAX_UPDATE_LOOKS: usize = 20;
@@ -166,23 +168,33 @@ impl ModelTurns {
         label: &str,
         effect: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, TurnError> {
+        self.losing(LOST_CALLS, label, effect).await
+    }
+
+    /// Calls the engine. `lost` of 100 calls are lost.
+    async fn losing<T>(
+        &self,
+        lost: usize,
+        label: &str,
+        effect: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, TurnError> {
         let Self(world) = self;
         world.schedule.step(label).await;
-        let lost = || TurnError("the call was lost".into());
-        if world.fault(LOST_CALLS / 3) {
-            return Err(lost());
+        let error = || TurnError("the call was lost".into());
+        if world.fault(lost / 3) {
+            return Err(error());
         }
-        if world.fault(LOST_CALLS / 3) {
+        if world.fault(lost / 3) {
             world.schedule.tell("the call is late");
             world.delay(Box::new(move |engine| {
                 effect(engine);
             }));
-            return Err(lost());
+            return Err(error());
         }
         let result = effect(&mut world.engine());
         world.schedule.step(&format!("{label}: answered")).await;
-        if world.fault(LOST_CALLS / 3) {
-            return Err(lost());
+        if world.fault(lost / 3) {
+            return Err(error());
         }
         Ok(result)
     }
@@ -307,7 +319,7 @@ impl TurnStarter for ModelTurns {
         let id = asker(conversation_id, sub_agent);
         let update_id = ids::answer_id(&answer);
         let (input, asked) = (payload(&answer), update_id.clone());
-        let sent = self.call("sends the answer", move |engine| {
+        let sent = self.losing(LOST_ANSWERS, "sends the answer", move |engine| {
             engine.update(&id, &asked, "resolve_approval", input)
         });
         let Some(run) = sent.await? else {

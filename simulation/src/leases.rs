@@ -33,8 +33,8 @@ pub(crate) enum Answers {
 #[derive(Debug, Default)]
 struct Looks {
     answers: Answers,
-    /// The quick looks since the last other look.
-    quick: u32,
+    /// The looks with an answer, since the store was away, and from the last slow look on.
+    read: u32,
 }
 
 /// The leases for the watch of a gateway.
@@ -57,15 +57,18 @@ impl Leases {
     /// Notes how the store answers in the next look.
     pub(crate) fn begin_look(&self, answers: Answers) {
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_quick = answers == Answers::Quickly;
-        let quick = if is_quick { looks.quick + 1 } else { 0 };
-        *looks = Looks { answers, quick };
+        let read = match answers {
+            Answers::Quickly => looks.read + 1,
+            Answers::Slowly => 1,
+            Answers::Never => 0,
+        };
+        *looks = Looks { answers, read };
     }
 
-    /// Returns how the store answers, and the quick looks since the last other look.
+    /// Returns how the store answers, and the looks that count for a lease.
     fn looks(&self) -> (Answers, u32) {
         let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        (looks.answers, looks.quick)
+        (looks.answers, looks.read)
     }
 
     fn answer(&self) -> Result<&SqliteStore, StoreError> {
@@ -92,13 +95,13 @@ impl LostWorkers for Leases {
         self.answer()?.hold_lease(seen).await
     }
 
-    /// Takes a lease. The lease of a living worker may stand still because the store is slow, or away, so a gateway counts the
-    /// quick looks since then.
+    /// Takes a lease. The lease of a living worker may stand still because the store is slow, or away, so the looks before count
+    /// for nothing. Between the first look that counts and this look, the lease has ended.
     async fn take_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>, StoreError> {
-        let (_, quick) = self.looks();
-        if quick <= LOOKS {
+        let (_, read) = self.looks();
+        if read <= LOOKS {
             let text = format!(
-                "a gateway takes the lease of {} after {quick} quick looks",
+                "a gateway takes the lease of {} after {read} looks",
                 seen.worker
             );
             self.world.facts().violation(text);
