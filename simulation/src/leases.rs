@@ -95,8 +95,8 @@ impl LostWorkers for Leases {
         self.answer()?.hold_lease(seen).await
     }
 
-    /// Takes a lease. The lease of a living worker may stand still because the store is slow, or away, so the looks before count
-    /// for nothing. Between the first look that counts and this look, the lease has ended.
+    /// Takes a lease. The lease of a living worker may stand still because the store is slow, or away, so the looks before
+    /// count for nothing. Between the first look that counts and this look, the lease has ended.
     async fn take_lease(&self, seen: &SeenLease) -> Result<Option<SeenLease>, StoreError> {
         let (_, read) = self.looks();
         if read <= LOOKS {

@@ -104,9 +104,9 @@ impl Promises {
     }
 
     /// Of two messages with one behaviour, the message that was accepted before the other message was sent comes first, also
-    /// after an operator has terminated the workflow with the signals. A message with `reject` is not among the waiting messages,
-    /// so the other messages overtake it when its workflow was terminated before its turn. `oracles` checks the order of messages
-    /// that interrupt.
+    /// after an operator has terminated the workflow with the signals. A message with `reject` is not among the waiting
+    /// messages, so other messages overtake the message when its workflow was terminated before its turn. `oracles` checks
+    /// the order of messages that interrupt.
     fn check_order(&mut self, events: &[Read]) {
         let taken = events.iter().filter(|read| read.is("user_message"));
         let positions: BTreeMap<_, _> = taken
