@@ -38,6 +38,7 @@ use tower_service::Service as _;
 
 use crate::{
     engine::{Engine, Update},
+    leases::Leases,
     worker::number_of,
     world::{World, payload},
 };
@@ -45,6 +46,8 @@ use crate::{
 /// How often a call to the engine is lost, in 100 calls: a third of the calls without an effect, a third with a late effect,
 /// and a third with an effect at once.
 const LOST_CALLS: usize = 6;
+/// How often a call with an answer to an approval is lost. A person may have another mind after such a call.
+const LOST_ANSWERS: usize = 30;
 
 /// The most looks at an update, until the gateway gives up.
 const MAX_UPDATE_LOOKS: usize = 20;
@@ -60,7 +63,9 @@ pub(crate) struct Gateway {
     /// The product's reconciler.
     pub(crate) reconciler: Arc<Reconciler>,
     /// The product's looks at the leases of workers; absent while a look is under way.
-    pub(crate) leases: Arc<Mutex<Option<Looks>>>,
+    pub(crate) watch: Arc<Mutex<Option<Looks>>>,
+    /// The leases that the watch looks at.
+    pub(crate) leases: Arc<Leases>,
 }
 
 /// The pace of the reconciler. The looks of the simulation choose their times, and no look waits for its budget.
@@ -79,11 +84,13 @@ pub(crate) fn gateway(world: &World) -> Gateway {
     let store = Arc::new(world.store.clone());
     let turns = Arc::new(ModelTurns(world.clone()));
     let stream = Arc::new(InProcessStream::default());
-    let leases = LostWorkerWatch::new(store.clone(), turns.clone()).looks();
+    let leases = Arc::new(Leases::new(world));
+    let watch = LostWorkerWatch::new(leases.clone(), turns.clone()).looks();
     Gateway {
         router: routes(world, turns.clone(), stream.clone()),
         reconciler: Arc::new(Reconciler::new(store, turns, stream, pace())),
-        leases: Arc::new(Mutex::new(Some(leases))),
+        watch: Arc::new(Mutex::new(Some(watch))),
+        leases,
     }
 }
 
@@ -161,23 +168,33 @@ impl ModelTurns {
         label: &str,
         effect: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, TurnError> {
+        self.losing(LOST_CALLS, label, effect).await
+    }
+
+    /// Calls the engine. `lost` of 100 calls are lost.
+    async fn losing<T>(
+        &self,
+        lost: usize,
+        label: &str,
+        effect: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, TurnError> {
         let Self(world) = self;
         world.schedule.step(label).await;
-        let lost = || TurnError("the call was lost".into());
-        if world.fault(LOST_CALLS / 3) {
-            return Err(lost());
+        let error = || TurnError("the call was lost".into());
+        if world.fault(lost / 3) {
+            return Err(error());
         }
-        if world.fault(LOST_CALLS / 3) {
+        if world.fault(lost / 3) {
             world.schedule.tell("the call is late");
             world.delay(Box::new(move |engine| {
                 effect(engine);
             }));
-            return Err(lost());
+            return Err(error());
         }
         let result = effect(&mut world.engine());
         world.schedule.step(&format!("{label}: answered")).await;
-        if world.fault(LOST_CALLS / 3) {
-            return Err(lost());
+        if world.fault(lost / 3) {
+            return Err(error());
         }
         Ok(result)
     }
@@ -302,7 +319,7 @@ impl TurnStarter for ModelTurns {
         let id = asker(conversation_id, sub_agent);
         let update_id = ids::answer_id(&answer);
         let (input, asked) = (payload(&answer), update_id.clone());
-        let sent = self.call("sends the answer", move |engine| {
+        let sent = self.losing(LOST_ANSWERS, "sends the answer", move |engine| {
             engine.update(&id, &asked, "resolve_approval", input)
         });
         let Some(run) = sent.await? else {

@@ -8,6 +8,7 @@
 //! - `worker`: a worker process, with the workflow's own code
 //! - `activities`: the activities, reduced to their calls
 //! - `gateway`: the product's router, with the model as its engine
+//! - `leases`: the leases of workers in a store that may be slow or away
 //! - `facts`: what has really happened, for the oracles
 //! - `people`: what people and clients were asked and told, for the oracles
 //! - `promises`: the promises to a client, compared with the log of events
@@ -20,6 +21,7 @@ mod activities;
 pub mod engine;
 pub mod facts;
 mod gateway;
+mod leases;
 mod oracles;
 mod people;
 mod promises;

@@ -56,6 +56,15 @@ pub(crate) async fn is_taken(world: &World, message_id: &str) -> bool {
     status.is_ok_and(|status| status.is_some_and(|status| status != "queued"))
 }
 
+/// Returns the state of a call's approval; `None` for an unknown call.
+pub(crate) async fn approval(world: &World, execution_id: &str) -> Option<String> {
+    let state =
+        sqlx::query_scalar("SELECT approval FROM tool_execution_records WHERE execution_id = $1")
+            .bind(execution_id)
+            .fetch_optional(world.store.pool());
+    state.await.ok().flatten()
+}
+
 /// Reads the messages for the model, as the product does after the claim, and checks them.
 pub(crate) async fn context_of_call(
     world: &World,

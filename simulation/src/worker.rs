@@ -32,7 +32,7 @@ use temporalio_workflow::{
 
 use crate::engine::{CommittedTask, Run, RunNumber, TaskOf, at};
 
-/// The time for which a lease lasts without a renewal: the time of four looks.
+/// The time for which a lease lasts without a renewal: the time of [`LOOKS`](crate::leases::LOOKS).
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Returns the lease of a worker process.

@@ -150,8 +150,13 @@ impl AgentExecution {
                 || number.is_some_and(|number| state.outside.refusal_of(number).is_some())
                 || (comes_second && is_open_again(state))
         };
-        // The wait fails when the run is cancelled. The end of the turn then observes the call.
-        let _ = ctx.wait_condition(is_settled).await;
+        // The wait fails when the run is cancelled. The end of the turn may then observe the call instead of the answer, so
+        // the sender learns from the store whether the answer counts.
+        let is_cancelled = ctx.wait_condition(is_settled).await.is_err();
+        if is_cancelled && !ctx.state(is_settled) {
+            let why = "the turn was cancelled before the answer was stored";
+            return Err(ApprovalRefusal::NotWaiting.message(why).into());
+        }
         let refused = ctx.state(|state| {
             let why = number.and_then(|number| state.outside.refusal_of(number));
             why.map(str::to_owned)

@@ -17,10 +17,7 @@ use super::{
     MAX_STEPS, Result, from_store, read,
     think::{DELEGATE, HELPER, planned_call, tool_call},
 };
-use crate::{oracles, world::World};
-
-/// The time of a turn with a time limit. The model of the engine has no time, so the turn may run out of time at any moment.
-const TURN_TIMEOUT_MS: u32 = 3_600_000;
+use crate::{oracles, promises::WAIT_S, world::World};
 
 /// Returns an agent. The agent of a turn may delegate to one sub-agent.
 fn agent(name: &str) -> AgentDefinition {
@@ -85,7 +82,7 @@ pub(super) async fn load(world: &World, input: &Payload) -> Result<LoadedTurn> {
     };
     Ok(LoadedTurn {
         has_after_turn: has_hooks,
-        time_left_ms: world.choices().percent(10).then_some(TURN_TIMEOUT_MS),
+        time_left_ms: world.choices().percent(10).then_some(WAIT_S * 1000),
         ..loaded(*begun)
     })
 }

@@ -14,7 +14,7 @@ use crate::{
     engine::{ActivityEnd, Attempt},
     oracles,
     people::Ask,
-    promises::StepOf,
+    promises::{StepOf, WAIT_S},
     world::World,
 };
 
@@ -26,10 +26,6 @@ pub(super) const HELPER: &str = "helper";
 const TASK: &str = r#"{"agent":"helper","task":"help"}"#;
 /// The most times that people turn to a call that waits for them.
 const MAX_SESSIONS: usize = 3;
-/// The time for an approval. The model of the engine has no time, so the timer may fire at any moment.
-const APPROVAL_TIMEOUT_S: u32 = 3600;
-/// The time for a client's result, as for an approval.
-const CLIENT_TIMEOUT_MS: u32 = 3_600_000;
 
 /// How often a call goes back to the queue of its provider, in 100 calls.
 const QUEUED_CALLS: usize = 5;
@@ -216,7 +212,7 @@ fn call(request: &ThinkRequest, index: usize, kind: Kind) -> ToolCall {
                 &call.tool_input.clone().unwrap_or_default(),
                 "",
             ),
-            approval_timeout_s: Some(APPROVAL_TIMEOUT_S),
+            approval_timeout_s: Some(WAIT_S),
             rule: Some(CallRule {
                 by: ApprovalBy::Anyone.into(),
                 answers_from: AnswersFrom::Gateway.into(),
@@ -227,7 +223,7 @@ fn call(request: &ThinkRequest, index: usize, kind: Kind) -> ToolCall {
         Kind::Client => ToolCall {
             tool_name: "show".to_owned(),
             kind: ToolKind::Client.into(),
-            timeout_ms: CLIENT_TIMEOUT_MS,
+            timeout_ms: WAIT_S * 1000,
             ..call
         },
         Kind::Delegate => ToolCall {

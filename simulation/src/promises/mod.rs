@@ -1,12 +1,15 @@
 //! The promises to a client that need more than one fact: the order of messages, interrupts, withdrawn messages, replies, ends
-//! of tools, and signals. The actors note facts, and `log` compares the facts with the log of events at the end.
+//! of tools, signals, and waits. The actors note facts, and `log` compares the facts with the log of events at the end.
 //!
 //! Must not be here: calls of the store or of the engine.
 
 mod log;
 mod signals;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use self::waits::WAIT_S;
 
 /// A step of an agent execution.
 pub(crate) type StepOf = (String, u32);

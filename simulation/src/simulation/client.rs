@@ -12,6 +12,9 @@ pub(super) const CONVERSATION: &str = "c";
 /// The most requests of the client.
 const MAX_REQUESTS: usize = 9;
 
+/// How often the operator also terminates the workflow of the next request, in 100 times.
+const TERMINATES_AGAIN: usize = 40;
+
 /// A request of the client, or an act of the operator.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
@@ -58,6 +61,12 @@ impl Simulation {
                 self.world.facts().promises.is_terminated();
                 let id = ids::workflow_id(CONVERSATION);
                 self.world.engine().terminate(&id);
+                // The operator terminates the next workflow, too, beside the next request.
+                if let Some(next) = self.acts.pop() {
+                    let again = self.world.choices().percent(TERMINATES_AGAIN);
+                    self.acts.extend(again.then_some(Act::Terminate));
+                    self.acts.push(next);
+                }
             }
             Act::CancelWorkflow => {
                 self.world.facts().promises.is_disturbed();
@@ -73,6 +82,8 @@ impl Simulation {
         let id = ids::workflow_id(CONVERSATION);
         let newest = self.world.engine().newest_run(&id);
         if let Some((run, tasks)) = newest {
+            // The abandoned task may have begun the turn of another message, which waits for a reconciler.
+            self.world.facts().promises.is_disturbed();
             let task = self.world.choices().below(tasks);
             self.tell(format!("the operator: resets run {run} to task {task}"));
             self.world.engine().reset(run, task);

@@ -5,14 +5,16 @@ use chrono::{TimeDelta, Utc};
 use everturn_store::{Access, Reconciliation, WorkerLeases};
 
 use super::{GATEWAYS, Simulation, Step, client::CONVERSATION};
-use crate::{schedule::Owner, worker::lease_of};
+use crate::{leases::Answers, schedule::Owner, worker::lease_of, world::World};
 
 /// The name of a reconciler among the actors of its gateway.
 const RECONCILER: &str = "reconciler";
 /// The name of the watch of leases among the actors of its gateway.
 const WATCH: &str = "watch of leases";
-/// The most looks at the leases in one step. Four looks without a renewal end a lease.
+/// The most looks at the leases in one step.
 const MAX_LOOKS: usize = 6;
+/// How often the store is slow for a look at the leases, and how often the store is away, in 100 looks.
+const OTHER_LOOKS: usize = 10;
 
 impl Simulation {
     /// Adds the faults of gateways, and the looks whose gateway has no look under way.
@@ -54,9 +56,10 @@ impl Simulation {
         self.world.schedule.spawn(name, owner, work).await;
     }
 
-    /// A gateway looks at the leases once or a few times. Between two looks, some of the workers renew their leases.
+    /// A gateway looks at the leases once or a few times. Between two looks, some of the workers renew their leases. No worker
+    /// can renew its lease while the store is slow or away.
     pub(super) async fn look_at_leases(&mut self, number: usize) {
-        let Some(leases) = self.gateways.get(number).map(|it| it.leases.clone()) else {
+        let Some(gateway) = self.gateways.get(number).cloned() else {
             return;
         };
         let looks = 1 + self.world.choices().below(MAX_LOOKS);
@@ -67,20 +70,23 @@ impl Simulation {
             .filter(|it| !self.is_frozen(*it))
             .collect();
         let work = async move {
-            let taken = leases.lock().ok().and_then(|mut leases| leases.take());
+            let taken = gateway.watch.lock().ok().and_then(|mut watch| watch.take());
             let Some(mut watch) = taken else { return };
             for _look in 0..looks {
+                let answers = answers(&world);
+                let renewals = if answers == Answers::Quickly { 70 } else { 0 };
                 for worker in &living {
-                    if world.choices().percent(70) {
+                    if world.choices().percent(renewals) {
                         let _ = world.store.renew_lease(&lease_of(*worker)).await;
                     }
                 }
                 world.schedule.step("looks at the leases").await;
+                gateway.leases.begin_look(answers);
                 let _ = watch.look().await;
                 watch.restarted().await;
             }
-            if let Ok(mut leases) = leases.lock() {
-                *leases = Some(watch);
+            if let Ok(mut kept) = gateway.watch.lock() {
+                *kept = Some(watch);
             }
         };
         let name = format!("gateway {number}, {WATCH}");
@@ -126,5 +132,16 @@ impl Simulation {
             self.take(Step::Look(number)).await;
         }
         Ok(())
+    }
+}
+
+/// Chooses how the store answers in a look at the leases.
+fn answers(world: &World) -> Answers {
+    if world.fault(OTHER_LOOKS) {
+        Answers::Slowly
+    } else if world.fault(OTHER_LOOKS) {
+        Answers::Never
+    } else {
+        Answers::Quickly
     }
 }

@@ -26,6 +26,8 @@ const WORKERS: usize = 2;
 const GATEWAYS: usize = 2;
 /// How often a step is a fault, in 100 steps.
 const FAULTS: usize = 6;
+/// How often the client and the operator may act, in 100 steps. A seed chooses one of the numbers.
+const HURRY: [usize; 3] = [100, 30, 10];
 /// The most steps while faults happen.
 const MAX_STEPS: usize = 600;
 /// The most steps after the faults, until everything has come to its end.
@@ -92,6 +94,8 @@ struct Simulation {
     gateways: Vec<Gateway>,
     local_ends: Rc<RefCell<Vec<LocalEnd>>>,
     acts: Vec<Act>,
+    /// How often the client and the operator may act, in 100 steps. An act in the middle of a turn needs a patient client.
+    hurry: usize,
     /// The client's number of messages.
     messages: usize,
     /// `on_busy` of the client's last message.
@@ -118,6 +122,7 @@ pub(crate) async fn simulate(
     let mut violations = std::mem::take(&mut simulation.world.facts().violations);
     let mut promises = std::mem::take(&mut simulation.world.facts().promises);
     promises.check_signals(&simulation.world.engine());
+    promises.check_waits(&simulation.world.engine());
     violations.append(&mut promises.violations);
     violations.append(&mut simulation.world.engine().unknown_commands);
     let panicked = simulation.world.schedule.panicked();
@@ -142,6 +147,7 @@ impl Simulation {
     fn new(world: World, promise: Option<Promise>) -> Self {
         let gateways = (0..GATEWAYS).map(|_| gateway(&world)).collect();
         let acts = acts(&mut world.choices());
+        let hurry = world.choices().one_of(HURRY.to_vec()).unwrap_or(100);
         Self {
             world,
             workers: (0..WORKERS)
@@ -151,6 +157,7 @@ impl Simulation {
             gateways,
             local_ends: Rc::default(),
             acts,
+            hurry,
             messages: 0,
             on_busy: "queue",
             hours: 0,
@@ -203,10 +210,11 @@ impl Simulation {
         self.add_gateway_faults(&mut faults);
         steps.extend((0..self.world.late_calls()).map(Step::Arrive));
         steps.extend(self.world.people().open().into_iter().map(Step::Turn));
-        if !is_calm && !self.acts.is_empty() {
+        let mut choices = self.world.choices();
+        let may_act = !is_calm && !self.acts.is_empty();
+        if may_act && (steps.is_empty() || choices.percent(self.hurry)) {
             steps.push(Step::Act);
         }
-        let mut choices = self.world.choices();
         let is_fault = choices.percent(FAULTS);
         if !is_calm && (is_fault || steps.is_empty()) && !faults.is_empty() {
             return choices.one_of(faults);

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{GATEWAYS, Simulation, client::CONVERSATION};
 use crate::{
     gateway::{Gateway, post},
+    oracles,
     people::Ask,
     schedule::Owner,
     world::World,
@@ -47,6 +48,7 @@ impl Simulation {
     pub(super) async fn check_told(&self, conversation_id: &str) -> anyhow::Result<()> {
         let told = self.world.people().all_told();
         let access = Access::tenant("default");
+        self.check_overruled().await;
         for (execution_id, answer) in told {
             let call = self
                 .world
@@ -69,6 +71,22 @@ impl Simulation {
         }
         Ok(())
     }
+
+    /// Checks that no decision is stored which a newer request has overruled.
+    async fn check_overruled(&self) {
+        let decided = self.world.people().decided();
+        for execution_id in decided {
+            let Some(stored) = oracles::approval(&self.world, &execution_id).await else {
+                continue;
+            };
+            if self.world.people().is_overruled(&execution_id, &stored) {
+                let text = format!(
+                    "{execution_id} is {stored} after a newer request with another decision"
+                );
+                self.world.facts().violation(text);
+            }
+        }
+    }
 }
 
 /// A person answers an approval. After a request without an answer, the person may have another mind. Returns the answer
@@ -90,7 +108,18 @@ async fn decide(
         world
             .schedule
             .tell(format!("a person: {decision} {execution_id}"));
-        match post(gateway, &path, &body).await {
+        let begun_at = {
+            let mut people = world.people();
+            people.request_begins(execution_id, outcome.as_str())
+        };
+        let answered = post(gateway, &path, &body).await;
+        let stored = oracles::approval(world, execution_id).await;
+        let still_waits = stored.as_deref() == Some(ApprovalState::Pending.as_str());
+        let is_unanswered = still_waits && matches!(answered, Ok((503, _)));
+        world
+            .people()
+            .request_ends(execution_id, begun_at, is_unanswered);
+        match answered {
             Ok((200, _)) => return Some(outcome.to_string()),
             Ok((404 | 503, _)) | Err(_) => world.schedule.step("a person thinks again").await,
             Ok(_) => return None,
