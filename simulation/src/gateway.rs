@@ -39,8 +39,9 @@ use tower_service::Service as _;
 use crate::{
     engine::{Engine, Update},
     leases::Leases,
+    payloads::payload,
     worker::number_of,
-    world::{World, payload},
+    world::World,
 };
 
 /// How often a call to the engine is lost, in 100 calls: a third of the calls without an effect, a third with a late effect,

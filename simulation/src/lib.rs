@@ -8,6 +8,7 @@
 //! - `worker`: a worker process, with the workflow's own code
 //! - `activities`: the activities, reduced to their calls
 //! - `gateway`: the product's router, with the model as its engine
+//! - `payloads`: the payloads of the engine
 //! - `leases`: the leases of workers in a store that may be slow or away
 //! - `facts`: what has really happened, for the oracles
 //! - `people`: what people and clients were asked and told, for the oracles
@@ -23,6 +24,7 @@ pub mod facts;
 mod gateway;
 mod leases;
 mod oracles;
+mod payloads;
 mod people;
 mod promises;
 mod schedule;

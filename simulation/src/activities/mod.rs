@@ -20,7 +20,8 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 use crate::{
     engine::{ActivityEnd, Attempt},
     oracles,
-    world::{World, payload, value},
+    payloads::{payload, value},
+    world::World,
 };
 
 /// The most steps of a turn.

@@ -10,7 +10,7 @@ use temporalio_common::protos::coresdk::workflow_activation::{
 use super::Promises;
 use crate::{
     engine::{Engine, Run},
-    world::value,
+    payloads::value,
 };
 
 /// The most signals of a message in a run: one for a new message, one for its repetitions, and one more with a cancel, which

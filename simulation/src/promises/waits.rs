@@ -10,7 +10,7 @@ use temporalio_common::protos::coresdk::workflow_commands::{
 };
 
 use super::Promises;
-use crate::{engine::Engine, world::value};
+use crate::{engine::Engine, payloads::value};
 
 /// The time of a turn with a time limit, of an approval, and of a client's result, in seconds. The model of the engine has no
 /// time, so each of the timers may fire at any moment.
