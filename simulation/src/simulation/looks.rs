@@ -137,9 +137,11 @@ impl Simulation {
 
 /// Chooses how the store answers in a look at the leases.
 fn answers(world: &World) -> Answers {
-    if world.fault(OTHER_LOOKS) {
+    let is_slow = world.fault(OTHER_LOOKS);
+    let is_away = !is_slow && world.fault(OTHER_LOOKS);
+    if is_slow {
         Answers::Slowly
-    } else if world.fault(OTHER_LOOKS) {
+    } else if is_away {
         Answers::Never
     } else {
         Answers::Quickly
