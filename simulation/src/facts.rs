@@ -43,7 +43,7 @@ impl Facts {
         self.violations.push(text);
     }
 
-    /// Notes that the conversation was removed. Nothing that a person was told about it counts any more.
+    /// Notes that the conversation was removed. The promises about its messages end.
     pub fn conversation_is_removed(&mut self) {
         self.removals += 1;
         self.removed.extend(self.accepted.drain(..));

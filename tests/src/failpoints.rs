@@ -12,11 +12,8 @@ const FOLDER: &str = "failpoints";
 impl Stack {
     /// Starts a worker that stops at a failpoint and waits there, until the test kills it or lets it go on.
     pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
-        self.worker_with(&[("EVERTURN_FAILPOINT", &self.stop_at(failpoint))])
-    }
-
-    fn stop_at(&self, failpoint: &str) -> String {
-        format!("{failpoint}={}", self.path(failpoint).display())
+        let stop = format!("{failpoint}={}", self.path(failpoint).display());
+        self.worker_with(&[("EVERTURN_FAILPOINT", &stop)])
     }
 
     /// Waits until a worker has stopped at a failpoint.

@@ -173,7 +173,7 @@ mod tests {
             [1, 2, 5]
         );
         assert_eq!(known.read(&thread("b")), None);
-        // What was read is no longer so.
+        // The stored context has changed since the read.
         let before = known.read(&of);
         assert_eq!(sequences(known.add(&of, before, read(&[7], false))), [7]);
         // Somebody else has read meanwhile.

@@ -68,6 +68,12 @@ impl World {
         self.store.due_hooks(later, 100).await.unwrap().len()
     }
 
+    /// Asserts that every start of hooks is the given call.
+    fn starts_only(&self, expected: &str) {
+        let starts = self.asks_with("hooks");
+        assert!(starts.iter().all(|call| call == expected), "{starts:?}");
+    }
+
     fn found_hooks(&self, outcome: HooksOutcome) {
         *self.turns.hooks_outcome.lock().unwrap() = Some(outcome);
     }
@@ -80,12 +86,7 @@ async fn hooks_without_a_workflow_are_started_until_they_begin() {
     let running = world.reconciler(quick());
     // The engine loses the first workflow.
     until(async || world.asks_with("hooks").len() >= 2).await;
-    assert!(
-        world
-            .asks_with("hooks")
-            .iter()
-            .all(|call| call == "hooks c m after 1")
-    );
+    world.starts_only("hooks c m after 1");
     world.begin_hooks("c").await;
     assert_eq!(world.waiting_hooks().await, 0);
     until(async || {
@@ -177,10 +178,5 @@ async fn hooks_of_a_removed_conversation_are_not_started() {
     world.complete("c").await;
     let _running = world.reconciler(quick());
     until(async || world.asks_with("hooks").len() >= 2).await;
-    assert!(
-        world
-            .asks_with("hooks")
-            .iter()
-            .all(|call| call == "hooks c m after 1")
-    );
+    world.starts_only("hooks c m after 1");
 }

@@ -87,7 +87,7 @@ struct State {
     begun: VecDeque<BegunCall>,
     /// The time before which no call goes through.
     paused_until: Option<Instant>,
-    /// The calls that wait in this process, in their order.
+    /// The waiting calls of this process, in the order of their positions.
     waiting: BTreeSet<Position>,
     /// The number of calls that have asked to begin.
     arrivals: u64,

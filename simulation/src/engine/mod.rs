@@ -37,7 +37,7 @@ pub struct Engine {
     /// The model's clock, in milliseconds. The schedule moves the clock.
     pub now_ms: u64,
     attempts: u64,
-    /// The attempts that have lost their run.
+    /// The attempts without a run, because the engine has ended the run.
     cut: Vec<Attempt>,
     /// Commands that the model does not know.
     pub unknown_commands: Vec<String>,

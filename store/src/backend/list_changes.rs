@@ -85,7 +85,7 @@ pub(super) async fn note_removed(
     Ok(ChangedLists(lists))
 }
 
-/// The lists that conversations have left, each with its tenant and its owner. The list of a tenant has an empty owner.
+/// The changed lists after conversations have left: tenant and owner of each list. The list of a tenant has an empty owner.
 pub(super) struct ChangedLists(Vec<(String, String)>);
 
 impl ChangedLists {

@@ -33,7 +33,7 @@ use crate::{
 /// events takes a few hundred milliseconds, and SQLite's other writers wait meanwhile.
 pub(super) const MAX_EVENTS: i64 = 10_000;
 
-/// The most blobs that one transaction removes. A blob in the database may have megabytes.
+/// The most removed blobs of a transaction. A blob in the database may have megabytes.
 const MAX_BLOBS: i64 = 100;
 
 #[derive(FromRow)]

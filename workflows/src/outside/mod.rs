@@ -163,8 +163,7 @@ impl Outside {
     fn refuse_unstored(&mut self) {
         for known in std::mem::take(&mut self.approvals).into_values() {
             let unstored = known.answer.filter(|_| !known.is_stored);
-            // An expiry has no decision, so nobody has sent it.
-            if let Some(answer) = unstored.filter(|answer| !answer.decision.is_empty()) {
+            if let Some(answer) = unstored.filter(has_sender) {
                 let why = ApprovalRefusal::NotWaiting
                     .message("the turn ended before the answer was stored");
                 self.note_refused(known.number, &answer, why);
@@ -387,13 +386,18 @@ impl Outside {
     }
 }
 
-/// True when the stored answer is not the given answer. An expiry has no decision, so nobody has sent it.
+/// True when somebody has sent the answer. An expiry has no decision and no sender.
+fn has_sender(answer: &ResolveApproval) -> bool {
+    !answer.decision.is_empty()
+}
+
+/// True when the stored answer is not the given answer of a sender.
 fn is_replaced(answer: &ResolveApproval, saved: &SavedApproval) -> bool {
     let is_other = match &saved.answer_id {
         Some(id) => *id != ids::answer_id(answer),
         None => saved.decision() != answer.outcome(),
     };
-    !answer.decision.is_empty() && is_other
+    has_sender(answer) && is_other
 }
 
 fn keep<T>(early: &mut VecDeque<T>, item: T) {
