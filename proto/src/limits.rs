@@ -11,6 +11,9 @@ pub const RARE_HEARTBEAT: Duration = Duration::from_mins(1);
 /// beside [`RARE_HEARTBEAT`].
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(90);
 
+/// [`HEARTBEAT_TIMEOUT`] of a hook after a turn. The leases tell of no dead worker here, because the turn has ended.
+pub const HOOK_HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The largest message, in bytes of UTF-8, unless the configuration lowers the limit. Every payload of a turn must fit
 /// the engine's 2 MB payload limit, also for a message typed into the CLI, with room for JSON escapes.
 pub const MAX_MESSAGE_BYTES: usize = 256 * 1024;

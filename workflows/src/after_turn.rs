@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use everturn_proto::{
     Lenient, ids,
-    limits::AFTER_TURN_LIMIT_S,
+    limits::{AFTER_TURN_LIMIT_S, HOOK_HEARTBEAT_TIMEOUT},
     turn::{AfterTurnInput, AfterTurnOutput, LoadedTurn, PlannedCall, RunToolRequest},
     words::{AgentExecutionStatus, FailureCode, PayloadRefusal, ToolStatus},
 };
@@ -66,7 +66,9 @@ impl AfterTurn {
         let (input, cancellation) = (&input, &cancellation);
         let hooks = planned.tool_calls.iter().map(|call| async move {
             let queue = input.tool_queue.as_deref();
-            let ran = calls::run_tool(ctx, cancellation, queue, call, request(input, call)).await;
+            let silence = HOOK_HEARTBEAT_TIMEOUT;
+            let request = request(input, call);
+            let ran = calls::run_tool(ctx, cancellation, queue, silence, call, request).await;
             ran.is_ok_and(|ran| ran.status() == ToolStatus::Completed)
         });
         let completed = join_all(hooks).await.into_iter().filter(|it| *it).count();

@@ -21,9 +21,9 @@ use temporalio_workflow::{
 
 use crate::{
     AgentExecution, after_turn,
-    calls::{self, CallError},
+    calls::{self, At, CallError},
     inbox::Message,
-    outside::{Refusal, Through},
+    outside::{LOST_ANSWER, Refusal, Through},
     refused::{fail_task, refusal_of_input, take_input},
     state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id, show_waiting},
     turn::{Outcome, Turn, TurnEnd},
@@ -154,8 +154,7 @@ impl AgentExecution {
         // the sender learns from the store whether the answer counts.
         let is_cancelled = ctx.wait_condition(is_settled).await.is_err();
         if is_cancelled && !ctx.state(is_settled) {
-            let why = "the turn was cancelled before the answer was stored";
-            return Err(ApprovalRefusal::NotWaiting.message(why).into());
+            return Err(ApprovalRefusal::NotWaiting.message(LOST_ANSWER).into());
         }
         let refused = ctx.state(|state| {
             let why = number.and_then(|number| state.outside.refusal_of(number));
@@ -284,12 +283,16 @@ async fn next_message(
     if matches!(ended, Ok(Outcome::ContinueAt(_))) || input.delegation.is_some() {
         return None;
     }
+    let at = match ended {
+        Ok(_) => At::End,
+        Err(_) => At::Failure,
+    };
     let mut must_look = ctx.state(|state| state.inbox.may_have_more());
     for _ in 0..MAX_LAST_LOOKS {
         if !must_look {
             break;
         }
-        calls::look(ctx, &input.conversation_id, None).await;
+        calls::look(ctx, &input.conversation_id, at).await;
         must_look = ctx.state(|state| state.inbox.has_rung());
     }
     ctx.state_mut(AgentExecution::take_next)

@@ -128,19 +128,34 @@ pub(crate) async fn load_turn_again(
     answer.map_err(|error| store_error(&error))
 }
 
-/// Looks at the inbox: stores the contents of signals, and reads the waiting messages. Returns the reason why the turn of
-/// `message_id` must end. A failed look changes nothing, because the messages stay in the store for the next run.
+/// The turn of a run at a look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum At<'a> {
+    /// The turn of the message runs.
+    Turn(&'a str),
+    /// The turn has ended.
+    End,
+    /// The run ends although its turn has no stored end.
+    Failure,
+}
+
+/// Looks at the inbox: stores the contents of signals, and reads the waiting messages. Returns the reason why the turn
+/// must end. A failed look changes nothing, because the messages stay in the store for the next run.
 pub(crate) async fn look(
     ctx: &WorkflowContext<AgentExecution>,
     conversation_id: &str,
-    message_id: Option<&str>,
+    at: At<'_>,
 ) -> Option<String> {
     let mut look = ctx.state_mut(|state| state.inbox.begin_look());
     let request = ReadInboxRequest {
         conversation_id: conversation_id.to_owned(),
-        message_id: message_id.map(str::to_owned),
+        message_id: match at {
+            At::Turn(message_id) => Some(message_id.to_owned()),
+            At::End | At::Failure => None,
+        },
         submits: std::mem::take(&mut look.submits),
         cancels: std::mem::take(&mut look.cancels),
+        has_ended: matches!(at, At::End),
     };
     let found = call_store(ctx, || AgentActivities::read_inbox, request).await;
     let found = found.ok();
@@ -298,12 +313,14 @@ pub(crate) async fn think(
     }
 }
 
-/// Runs one tool, on a worker of `queue`, or of the workflow's own queue. The error tells why the activity recorded no
+/// Runs one tool, on a worker of `queue`, or of the workflow's own queue. After a silence of `heartbeat_timeout`, the
+/// engine counts the tool's worker as dead. The error tells why the activity recorded no
 /// end; the save of the observe decides the meaning.
 pub(crate) async fn run_tool<W>(
     ctx: &WorkflowContext<W>,
     cancellation: &WorkflowCancellationToken,
     queue: Option<&str>,
+    heartbeat_timeout: Duration,
     call: &PlannedCall,
     request: RunToolRequest,
 ) -> Result<RunToolResult> {
@@ -311,7 +328,7 @@ pub(crate) async fn run_tool<W>(
     let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
         .activity_id(call.execution_id.clone())
         .maybe_task_queue(queue.map(str::to_owned))
-        .heartbeat_timeout(HEARTBEAT_TIMEOUT)
+        .heartbeat_timeout(heartbeat_timeout)
         .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
         .cancellation_token(cancellation.clone())
         .retry_policy(
@@ -354,7 +371,8 @@ pub(crate) async fn run_inline_tool(
     .await;
     match &result {
         Err(error) if reason_for_a_longer_try(error).is_some() => {
-            run_tool(ctx, cancellation, queue, call, request).await
+            let silence = HEARTBEAT_TIMEOUT;
+            run_tool(ctx, cancellation, queue, silence, call, request).await
         }
         _ => result.map_err(|error| call_error(&error)),
     }

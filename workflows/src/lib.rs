@@ -15,6 +15,7 @@
 //! - `send_message`: the workflow `send-message`, which hands a message to a conversation, for schedules
 //! - `remote`: tools of other workers
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
+//! - `timer`: waits that end at a time
 //! - `refused`: payloads that a run must not take: dropped signals, refused updates, failed workflow tasks
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
@@ -39,6 +40,7 @@ mod state;
 mod step_calls;
 mod step_limit;
 mod sub_agent;
+mod timer;
 mod tools;
 mod turn;
 

@@ -20,11 +20,11 @@ use temporalio_common::{Priority, error::ApplicationFailure};
 use temporalio_macros::{workflow, workflow_methods};
 use temporalio_workflow::{
     ChildWorkflowOptions, ChildWorkflowStartError, ParentClosePolicy, SignalWorkflowOptions,
-    StartChildWorkflowExecutionFailedCause, TimerOptions, TimerResult, WorkflowContext,
-    WorkflowContextView, WorkflowResult, WorkflowSignalError, WorkflowTermination,
+    StartChildWorkflowExecutionFailedCause, WorkflowContext, WorkflowContextView, WorkflowResult,
+    WorkflowSignalError, WorkflowTermination,
 };
 
-use crate::{AgentExecution, calls::TASK_TIMEOUT, refused::take_input};
+use crate::{AgentExecution, calls::TASK_TIMEOUT, refused::take_input, timer};
 
 /// The number of attempts to start or to signal the conversation's workflow. A further attempt is needed only when the
 /// workflow ends between the refused start and the signal.
@@ -172,10 +172,10 @@ async fn hand_over(
             Err(WorkflowSignalError::NotFound(_)) => {}
             Err(error) => return Err(failed(&error.to_string())),
         }
-        let timer = TimerOptions::builder(wait)
-            .summary("the conversation's workflow has just ended".to_owned())
-            .build();
-        if !matches!(ctx.timer(timer).await, TimerResult::Fired) {
+        let summary = "the conversation's workflow has just ended";
+        let run = ctx.cancellation_token();
+        let cancelled = timer::within(ctx, wait, summary, run.cancelled());
+        if cancelled.await.is_some() {
             return Err(WorkflowTermination::cancelled());
         }
         wait = (wait * 2).min(MAX_WAIT);

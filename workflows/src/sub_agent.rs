@@ -15,13 +15,14 @@ use temporalio_common::error::IncomingError;
 use temporalio_workflow::{
     ChildWorkflowCancellationType, ChildWorkflowExecutionError, ChildWorkflowOptions,
     ChildWorkflowStartError, ParentClosePolicy, StartChildWorkflowExecutionFailedCause,
-    TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext,
+    WorkflowCancellationToken, WorkflowContext,
 };
 
 use crate::{
     AgentExecution,
     calls::{CallError, Failure, TASK_TIMEOUT},
     refused::readable_child,
+    timer,
 };
 
 /// The number of attempts to start a sub-agent while its earlier workflow still runs. An earlier workflow still runs
@@ -62,11 +63,9 @@ pub(crate) async fn run(
                 )));
             }
         }
-        let timer = TimerOptions::builder(wait).cancellation_token(cancellation.clone());
-        let timer = timer
-            .summary("the sub-agent's earlier workflow still runs".to_owned())
-            .build();
-        if !matches!(ctx.timer(timer).await, TimerResult::Fired) {
+        let summary = "the sub-agent's earlier workflow still runs";
+        let cancelled = timer::within(ctx, wait, summary, cancellation.cancelled());
+        if cancelled.await.is_some() {
             return Err(CallError::Cancelled);
         }
         wait = (wait * 2).min(MAX_WAIT);

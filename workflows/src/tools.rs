@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use everturn_proto::{
+    limits::HEARTBEAT_TIMEOUT,
     turn::{
         Delegation, PlannedCall, RunToolRequest, RunToolResult, SaveObserve, SaveResult, TurnInput,
         save_request::Batch,
@@ -18,14 +19,14 @@ use everturn_proto::{
     words::{FailureCode, ToolKind},
 };
 use futures::FutureExt;
-use temporalio_workflow::{TimerOptions, join_all, select};
+use temporalio_workflow::{join_all, select};
 
 use crate::{
     AgentExecution,
     calls::{self, CallError, Failure},
     state::{Phase, show_waiting},
     step_calls::{Rest, StepCalls, remote_slots},
-    sub_agent,
+    sub_agent, timer,
     turn::{StepEnd, Turn},
 };
 
@@ -224,7 +225,8 @@ impl Turn<'_> {
         let ran = if call.inline {
             calls::run_inline_tool(self.ctx, &self.cancellation, queue, call, request).await
         } else {
-            calls::run_tool(self.ctx, &self.cancellation, queue, call, request).await
+            let (token, silence) = (&self.cancellation, HEARTBEAT_TIMEOUT);
+            calls::run_tool(self.ctx, token, queue, silence, call, request).await
         };
         ran.map(Ran::from)
     }
@@ -296,23 +298,18 @@ impl Turn<'_> {
         if self.ctx.state(&is_there) {
             return Waited::Done;
         }
-        let token = self.cancellation.child_token();
         let summary = format!("{} of {}", what.as_str(), call.tool_name);
-        let timer = TimerOptions::builder(timeout)
-            .cancellation_token(token.clone())
-            .summary(summary)
-            .build();
         self.rest(call, what);
-        let waited = select! {
-            () = self.cancellation.cancelled() => Waited::Cancelled,
-            met = self.ctx.wait_condition(|state| is_there(state)) => {
-                if met.is_ok() { Waited::Done } else { Waited::Cancelled }
+        let arrived = async {
+            select! {
+                () = self.cancellation.cancelled() => Waited::Cancelled,
+                met = self.ctx.wait_condition(|state| is_there(state)) => {
+                    if met.is_ok() { Waited::Done } else { Waited::Cancelled }
+                }
             }
-            _ = self.ctx.timer(timer) => Waited::Expired,
         };
+        let waited = timer::within(self.ctx, timeout, &summary, arrived).await;
         self.wake(call);
-        // An open timer would wake the workflow at its time, long after the answer.
-        token.cancel();
-        waited
+        waited.unwrap_or(Waited::Expired)
     }
 }

@@ -12,16 +12,15 @@ use everturn_proto::{
     },
     words::{AgentExecutionStatus, FailureCode, FinishReason},
 };
-use temporalio_workflow::{
-    TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join, select,
-};
+use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext, join, select};
 
 use crate::{
     AgentExecution,
-    calls::{self, CallError, Failure},
+    calls::{self, At, CallError, Failure},
     cut_calls::CutReplies,
     inbox::Message,
     state::{Phase, agent_execution_id},
+    timer,
 };
 
 /// The end of a step's tools in this run.
@@ -189,7 +188,7 @@ impl<'a> Turn<'a> {
         let (conversation_id, message_id) = (self.conversation_id.clone(), self.message.id.clone());
         async move {
             while calls::rung(ctx, over.clone()).await {
-                let reason = calls::look(ctx, &conversation_id, Some(&message_id)).await;
+                let reason = calls::look(ctx, &conversation_id, At::Turn(&message_id)).await;
                 if let Some(reason) = reason {
                     cancellation.cancel_with_reason(&reason);
                 }
@@ -209,10 +208,9 @@ impl<'a> Turn<'a> {
         );
         let over = WorkflowCancellationToken::new();
         let time_left = Duration::from_millis(u64::from(time_left_ms));
-        let options = TimerOptions::builder(time_left).cancellation_token(over.clone());
-        let timer = ctx.timer(options.summary("turn_timeout".to_owned()).build());
         let watch = async {
-            if matches!(timer.await, TimerResult::Fired) {
+            let ended = timer::within(ctx, time_left, "turn_timeout", over.cancelled());
+            if ended.await.is_none() {
                 is_out_of_time.set(true);
                 cancellation.cancel_with_reason("the turn ran out of time");
             }
@@ -222,6 +220,7 @@ impl<'a> Turn<'a> {
             over.cancel();
             outcome
         };
+        // The watch comes second, because the end of `run` does not poll the watch again.
         let (outcome, ()) = join!(run, watch);
         outcome
     }

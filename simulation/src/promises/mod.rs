@@ -264,6 +264,14 @@ impl Promises {
         self.begun_hooks.insert(agent_execution_id.to_owned());
     }
 
+    /// Notes a run that waits for a timer although every message has ended. After a reset, a sub-agent of the run before may
+    /// wait for a person until the end of its time.
+    pub fn stays_open(&mut self, run: usize) {
+        if !self.is_disturbed {
+            self.violation(format!("run {run} stays open after its last turn"));
+        }
+    }
+
     /// Checks a moment without any event to come: the accepted messages have ended, unless an operator has ended a
     /// workflow.
     pub fn is_quiet<'a>(&mut self, unfinished: impl Iterator<Item = &'a str>) {

@@ -125,6 +125,9 @@ impl Simulation {
     pub(super) async fn time_passes(&mut self) -> anyhow::Result<()> {
         let timer = self.world.engine().first_timer();
         if let Some((run, seq)) = timer {
+            if self.unfinished().await?.is_empty() {
+                self.world.facts().promises.stays_open(run);
+            }
             self.take(Step::FireTimer(run, seq)).await;
         } else {
             self.check_quiet().await?;

@@ -15,7 +15,7 @@ use super::{
     lock::lock_conversation,
     messages::{INTERRUPTED, insert_queued, interrupt_waiting, note_cancel, queue_message},
     statement::Statement as _,
-    statements::messages::{CancelReason, Inbox as SelectInbox},
+    statements::messages::{CancelReason, Inbox as SelectInbox, RunningMessage},
 };
 use crate::{
     api::{Access, NewMessage, Result},
@@ -78,7 +78,21 @@ pub(super) async fn read(connection: &mut Connection, request: &ReadInboxRequest
         Some(message_id) => reason_to_end(connection, id, message_id, &waiting).await?,
         None => None,
     };
-    Ok(inbox(reason, &waiting))
+    let running = if request.has_ended {
+        running_message(connection, id).await?
+    } else {
+        None
+    };
+    Ok(inbox(reason, running, &waiting))
+}
+
+/// Returns the message of the conversation's running turn.
+async fn running_message(
+    connection: &mut Connection,
+    conversation_id: &str,
+) -> Result<Option<String>> {
+    let select = RunningMessage { conversation_id };
+    Ok(select.query_scalar()?.fetch_optional(connection).await?)
 }
 
 /// Returns the reason why the running turn of a message must end.
@@ -108,15 +122,17 @@ pub(super) async fn cancel_reason(
     Ok(reason.flatten())
 }
 
-fn inbox(cancel_reason: Option<String>, waiting: &[WaitingRow]) -> Inbox {
+/// Makes the inbox. The running message is the next one, before the waiting messages.
+fn inbox(cancel_reason: Option<String>, running: Option<String>, waiting: &[WaitingRow]) -> Inbox {
+    let count = waiting.len() + usize::from(running.is_some());
     // The turn of a cancelled message reports the cancel, so the message does not join another turn.
     let joins = |row: &&WaitingRow| row.on_busy == OnBusy::Steer && !row.is_cancelled();
     let steers = waiting.iter().filter(joins).map(|row| row.id.clone());
     Inbox {
         cancel_reason,
         steers: steers.collect(),
-        next: waiting.first().map(|row| row.id.clone()),
-        waiting: u32::try_from(waiting.len()).unwrap_or(u32::MAX),
+        next: running.or_else(|| waiting.first().map(|row| row.id.clone())),
+        waiting: u32::try_from(count).unwrap_or(u32::MAX),
     }
 }
 
@@ -177,7 +193,7 @@ mod tests {
             row("q", OnBusy::Queue, None),
             row("s2", OnBusy::Steer, None),
         ];
-        let inbox = inbox(None, &waiting);
+        let inbox = inbox(None, None, &waiting);
         assert_eq!(inbox.steers, ["s2"]);
         assert_eq!((inbox.next.as_deref(), inbox.waiting), (Some("s1"), 3));
     }

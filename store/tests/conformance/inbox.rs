@@ -104,6 +104,26 @@ pub async fn a_message_cancelled_after_the_look_joins_no_turn(backend: &impl Bac
     assert!(!read.contains(&"say s".to_owned()), "{read:?}");
 }
 
+pub async fn a_run_between_two_turns_sees_the_turn_that_a_lost_task_began(backend: &impl Backend) {
+    let store = backend.open().await;
+    ended(store.clone(), "m1").await;
+    queue(&store, "m2", OnBusy::Queue).await;
+    queue(&store, "m3", OnBusy::Interrupt).await;
+    let begun = Turn::begun(store.clone(), "c", "m2").await;
+    let request = ReadInboxRequest {
+        conversation_id: "c".to_owned(),
+        has_ended: true,
+        ..ReadInboxRequest::default()
+    };
+    let seen = store.read_inbox(&request).await.unwrap();
+    assert_eq!((seen.next.as_deref(), seen.waiting), (Some("m2"), 2));
+    assert_eq!(look(&store, None).await.next.as_deref(), Some("m3"));
+    begun.complete(0, "an answer", &[]).await;
+    begun.end(0, AgentExecutionStatus::Completed).await;
+    let seen = store.read_inbox(&request).await.unwrap();
+    assert_eq!((seen.next.as_deref(), seen.waiting), (Some("m3"), 1));
+}
+
 pub async fn the_cancel_of_a_running_turn_outlives_its_run(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m1").await;
     assert_eq!(look(&turn.store, Some("m1")).await, Inbox::default());
@@ -148,15 +168,16 @@ pub async fn a_newer_interrupt_ends_the_waiting_older_interrupt(backend: &impl B
         "`reject` does not wait"
     );
 
-    queue(&store, "pay_bob", OnBusy::Interrupt).await;
-    queue(&store, "pay_alice", OnBusy::Interrupt).await;
+    // Messages of one millisecond are in the order of their ids.
+    queue(&store, "pay_1_bob", OnBusy::Interrupt).await;
+    queue(&store, "pay_2_alice", OnBusy::Interrupt).await;
     let interrupted = Some("interrupted by a newer message");
     let seen = look(&store, Some("m1")).await;
     assert_eq!(seen.cancel_reason.as_deref(), interrupted);
     running.end(0, AgentExecutionStatus::Cancelled).await;
 
-    assert_eq!(look(&store, None).await.next.as_deref(), Some("pay_bob"));
-    let older = Turn::new(store.clone(), "c", "pay_bob");
+    assert_eq!(look(&store, None).await.next.as_deref(), Some("pay_1_bob"));
+    let older = Turn::new(store.clone(), "c", "pay_1_bob");
     assert_eq!(
         older.begin_again().await.status,
         AgentExecutionStatus::Cancelled
@@ -168,13 +189,16 @@ pub async fn a_newer_interrupt_ends_the_waiting_older_interrupt(backend: &impl B
         "readers are told"
     );
 
-    assert_eq!(look(&store, None).await.next.as_deref(), Some("pay_alice"));
-    let newer = Turn::new(store.clone(), "c", "pay_alice");
+    assert_eq!(
+        look(&store, None).await.next.as_deref(),
+        Some("pay_2_alice")
+    );
+    let newer = Turn::new(store.clone(), "c", "pay_2_alice");
     assert_eq!(
         newer.begin_again().await.status,
         AgentExecutionStatus::Running
     );
-    let seen = look(&store, Some("pay_alice")).await;
+    let seen = look(&store, Some("pay_2_alice")).await;
     assert_eq!(seen.cancel_reason, None, "no interrupting message waits");
     assert_eq!((seen.next.as_deref(), seen.waiting), (Some("q"), 2));
 }
@@ -189,6 +213,7 @@ pub async fn the_contents_of_signals_are_stored_once(backend: &impl Backend) {
     let request = ReadInboxRequest {
         conversation_id: "c".to_owned(),
         message_id: Some("m1".to_owned()),
+        has_ended: false,
         submits: vec![
             submit("a", None),
             submit("s", Some("steer")),

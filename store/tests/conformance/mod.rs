@@ -145,6 +145,7 @@ macro_rules! conformance_suite {
             runs::of_runs_that_begin_at_once_one_has_the_turn,
             inbox::a_cancelled_message_ends_at_its_start_and_reaches_no_model,
             inbox::a_message_cancelled_after_the_look_joins_no_turn,
+            inbox::a_run_between_two_turns_sees_the_turn_that_a_lost_task_began,
             inbox::the_cancel_of_a_running_turn_outlives_its_run,
             inbox::a_newer_interrupt_ends_the_waiting_older_interrupt,
             inbox::the_contents_of_signals_are_stored_once,

@@ -22,6 +22,8 @@ use everturn_proto::{
 const MAX_EARLY: usize = 64;
 /// The most refused answers that are kept, for waiting callers and for query `status`.
 const MAX_REFUSED: usize = 16;
+/// The sentence for the sender of an answer whose turn ended before the save.
+pub(crate) const LOST_ANSWER: &str = "the turn was cancelled before the answer was stored";
 
 /// The calls of the running step that wait for an answer from outside.
 #[derive(Debug, Default)]
@@ -295,21 +297,25 @@ impl Outside {
             .and_then(|known| known.answer.as_ref())
     }
 
-    /// Notes that an answer to the call is stored. When the store has saved a newer answer of a person, the sender of the
-    /// call's answer gets a refusal.
+    /// Notes the end of the save of the call's answer. The sender of the answer gets a refusal when the store has saved a newer
+    /// answer of a person, and when the store has saved no answer because another run has ended the turn.
     pub(crate) fn answer_stored(&mut self, execution_id: &str, saved: Option<&SavedApproval>) {
         let Some(known) = self.approvals.get_mut(execution_id) else {
             return;
         };
         known.is_stored = true;
         let number = known.number;
-        let replaced = known.answer.as_ref().zip(saved);
-        let replaced = replaced.filter(|(answer, saved)| is_replaced(answer, saved));
-        if let Some((answer, _)) = replaced {
-            let answer = answer.clone();
-            let why = ApprovalRefusal::Replaced.message("a newer answer to the call was stored");
-            self.note_refused(number, &answer, why);
-        }
+        let Some(answer) = known.answer.clone().filter(has_sender) else {
+            return;
+        };
+        let why = match saved {
+            None => ApprovalRefusal::NotWaiting.message(LOST_ANSWER),
+            Some(saved) if is_replaced(&answer, saved) => {
+                ApprovalRefusal::Replaced.message("a newer answer to the call was stored")
+            }
+            Some(_) => return,
+        };
+        self.note_refused(number, &answer, why);
     }
 
     /// True when the call's answer is stored, or when the call no longer waits because its turn ends.
@@ -393,11 +399,10 @@ fn has_sender(answer: &ResolveApproval) -> bool {
 
 /// True when the stored answer is not the given answer of a sender.
 fn is_replaced(answer: &ResolveApproval, saved: &SavedApproval) -> bool {
-    let is_other = match &saved.answer_id {
+    match &saved.answer_id {
         Some(id) => *id != ids::answer_id(answer),
         None => saved.decision() != answer.outcome(),
-    };
-    has_sender(answer) && is_other
+    }
 }
 
 fn keep<T>(early: &mut VecDeque<T>, item: T) {

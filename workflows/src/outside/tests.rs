@@ -54,7 +54,7 @@ fn the_first_fitting_answer_counts() {
         Err(Refusal::BeingStored)
     );
     assert!(!outside.is_settled("a"));
-    outside.answer_stored("a", None);
+    outside.answer_stored("a", Some(&saved("denied", None)));
     assert_eq!(
         outside.check(&another, Through::Update),
         Err(Refusal::Answered)
@@ -127,7 +127,7 @@ fn too_late_is_answered() {
         "the approval; the client is not asked before it"
     );
     outside.expire("a");
-    outside.answer_stored("a", None);
+    outside.answer_stored("a", Some(&saved("expired", None)));
     assert_eq!(
         outside.check(&answer("a", "approve", Some("hash")), Through::Update),
         Err(Refusal::Answered)
@@ -144,7 +144,7 @@ fn an_answer_without_a_save_is_refused_at_the_end_of_the_step() {
         outside.resolve(answer, Through::Update).unwrap()
     };
     let (stored, unstored) = (take("a"), take("b"));
-    outside.answer_stored("a", None);
+    outside.answer_stored("a", Some(&saved("approved", None)));
     outside.expire("c");
     outside.end_step();
     assert_eq!(outside.refusal_of(stored), None);
@@ -217,13 +217,16 @@ fn a_call_whose_answer_the_store_refuses_waits_on() {
     assert_eq!(outside.refused_answers().len(), MAX_REFUSED);
 }
 
+fn saved(decision: &str, answer_id: Option<String>) -> SavedApproval {
+    SavedApproval {
+        decision: decision.to_owned(),
+        answer_id,
+    }
+}
+
 #[test]
 fn the_sender_of_a_replaced_answer_is_told() {
     let approve = answer("a", "approve", Some("hash"));
-    let saved = |decision: &str, answer_id: Option<String>| SavedApproval {
-        decision: decision.to_owned(),
-        answer_id,
-    };
     for (stored, is_told) in [
         (saved("approved", Some(ids::answer_id(&approve))), false),
         (
@@ -255,4 +258,11 @@ fn the_sender_of_a_replaced_answer_is_told() {
     outside.expire("a");
     outside.answer_stored("a", Some(&saved("expired", None)));
     assert_eq!(outside.refused_answers(), [""; 0]);
+    // Another run has ended the turn, so the store has saved no answer.
+    let mut outside = Outside::default();
+    outside.begin_step(&[bound("a", &AnswersFrom::Engine)]);
+    let number = outside.resolve(approve, Through::Update).unwrap();
+    outside.answer_stored("a", None);
+    let why = outside.refusal_of(number).unwrap_or_default();
+    assert!(why.starts_with("approval_unknown: "), "{why}");
 }

@@ -285,3 +285,24 @@ async fn of_two_answers_in_one_task_one_counts() {
     assert_eq!(statuses, [200, 409], "{yes:?} {no:?}");
     assert_eq!(stack.effects().len(), usize::from(yes.0 == 200));
 }
+
+/// The engine hands over the cancel and the end of the approval's time in one workflow task.
+#[tokio::test]
+async fn a_cancel_comes_together_with_the_end_of_its_time() {
+    let agent = r#"tools = [{ name = "test_once", approval = { timeout = "2s" } }]"#;
+    let stack = Stack::with_agent(Model::start(one_call).await, agent).await;
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    pending(&stack, &conversation, 1).await;
+    worker.kill().await;
+    stack.client().cancel(&conversation).await.unwrap();
+    let fired = "TIMER_FIRED";
+    stack.has_in_history(&conversation, fired, 1).await;
+    let _worker = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert!(types(&events).ends_with("cancelled"), "{events:#?}");
+    assert_eq!(stack.effects().len(), 0);
+    let workflow_id = ids::workflow_id(&conversation);
+    let history = stack.temporal.history(&workflow_id).await.to_string();
+    assert!(!history.contains("WORKFLOW_TASK_FAILED"), "{history}");
+}
