@@ -21,7 +21,7 @@ use temporalio_workflow::{
 
 use crate::{
     AgentExecution, after_turn,
-    calls::{self, At, CallError},
+    calls::{self, CallError},
     inbox::Message,
     outside::{LOST_ANSWER, Refusal, Through},
     refused::{fail_task, refusal_of_input, take_input},
@@ -75,7 +75,7 @@ impl AgentExecution {
         loop {
             let ended = run_turn(ctx, &input, message.clone()).await;
             answer_callers(ctx).await;
-            match next_message(ctx, &input, &ended).await {
+            match next_message(ctx, &input, &message.id, &ended).await {
                 Some(next) if may_stay(ctx, &input, &ended) => message = next,
                 next => return finish(ctx, input, message, ended, next),
             }
@@ -277,22 +277,20 @@ async fn run_turn(
 async fn next_message(
     ctx: &WorkflowContext<AgentExecution>,
     input: &TurnInput,
+    message_id: &str,
     ended: &Result<Outcome, CallError>,
 ) -> Option<Message> {
     // The next run of an unfinished turn looks itself.
     if matches!(ended, Ok(Outcome::ContinueAt(_))) || input.delegation.is_some() {
         return None;
     }
-    let at = match ended {
-        Ok(_) => At::End,
-        Err(_) => At::Failure,
-    };
+    let message_id = ended.is_ok().then_some(message_id);
     let mut must_look = ctx.state(|state| state.inbox.may_have_more());
     for _ in 0..MAX_LAST_LOOKS {
         if !must_look {
             break;
         }
-        calls::look(ctx, &input.conversation_id, at).await;
+        calls::look(ctx, &input.conversation_id, message_id).await;
         must_look = ctx.state(|state| state.inbox.has_rung());
     }
     ctx.state_mut(AgentExecution::take_next)

@@ -128,34 +128,19 @@ pub(crate) async fn load_turn_again(
     answer.map_err(|error| store_error(&error))
 }
 
-/// The turn of a run at a look.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum At<'a> {
-    /// The turn of the message runs.
-    Turn(&'a str),
-    /// The turn has ended.
-    End,
-    /// The run ends although its turn has no stored end.
-    Failure,
-}
-
-/// Looks at the inbox: stores the contents of signals, and reads the waiting messages. Returns the reason why the turn
-/// must end. A failed look changes nothing, because the messages stay in the store for the next run.
+/// Looks at the inbox: stores the contents of signals, and reads the waiting messages. Returns the reason why the turn of
+/// `message_id` must end. `message_id` is absent when the run ends without the end of its turn. A failed look changes nothing, because the messages stay in the store for the next run.
 pub(crate) async fn look(
     ctx: &WorkflowContext<AgentExecution>,
     conversation_id: &str,
-    at: At<'_>,
+    message_id: Option<&str>,
 ) -> Option<String> {
     let mut look = ctx.state_mut(|state| state.inbox.begin_look());
     let request = ReadInboxRequest {
         conversation_id: conversation_id.to_owned(),
-        message_id: match at {
-            At::Turn(message_id) => Some(message_id.to_owned()),
-            At::End | At::Failure => None,
-        },
+        message_id: message_id.map(str::to_owned),
         submits: std::mem::take(&mut look.submits),
         cancels: std::mem::take(&mut look.cancels),
-        has_ended: matches!(at, At::End),
     };
     let found = call_store(ctx, || AgentActivities::read_inbox, request).await;
     let found = found.ok();

@@ -16,7 +16,7 @@ use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext, join, sele
 
 use crate::{
     AgentExecution,
-    calls::{self, At, CallError, Failure},
+    calls::{self, CallError, Failure},
     cut_calls::CutReplies,
     inbox::Message,
     state::{Phase, agent_execution_id},
@@ -188,7 +188,7 @@ impl<'a> Turn<'a> {
         let (conversation_id, message_id) = (self.conversation_id.clone(), self.message.id.clone());
         async move {
             while calls::rung(ctx, over.clone()).await {
-                let reason = calls::look(ctx, &conversation_id, At::Turn(&message_id)).await;
+                let reason = calls::look(ctx, &conversation_id, Some(&message_id)).await;
                 if let Some(reason) = reason {
                     cancellation.cancel_with_reason(&reason);
                 }

@@ -57,8 +57,12 @@ pub(super) fn decide(
     if is_running {
         return signal(unfinished, stored_before);
     }
+    let turn = unfinished.turn.as_ref();
     let mut waiting = unfinished.waiting.iter();
-    if let Some(rejected) = waiting.find(|message| is_rejected(message) && is_old(message)) {
+    // A lost turn comes first, because a conversation runs one turn at a time.
+    if turn.is_none()
+        && let Some(rejected) = waiting.find(|message| is_rejected(message) && is_old(message))
+    {
         return Decision::FailRejected(rejected.id.clone());
     }
     // The order of the turns: interrupting messages come first.
@@ -71,7 +75,6 @@ pub(super) fn decide(
         .into_iter()
         .chain(others)
         .map(|message| message.id.clone());
-    let turn = unfinished.turn.as_ref();
     let first = turn
         .map(|turn| turn.message_id.clone())
         .or_else(|| waiting.next());
@@ -286,6 +289,11 @@ mod tests {
         ];
         let rejected = unfinished(None, &waiting);
         assert_eq!(of(&rejected, false), Decision::FailRejected("r".to_owned()));
+        let beside_a_lost_turn = unfinished(Some("m"), &rejected.waiting);
+        assert_eq!(
+            of(&beside_a_lost_turn, false),
+            starts("m", Some(2), false, 1)
+        );
         let rest = unfinished(None, &waiting[1..]);
         assert_eq!(of(&rest, false), starts("a", None, false, 1));
         let young = unfinished(None, &waiting[1..2]);

@@ -13,9 +13,9 @@ use crate::{
     payloads::value,
 };
 
-/// The most signals of a message in a run: one for a new message, one for its repetitions, and one more with a cancel, which
-/// starts a missing workflow.
-const MAX_SIGNALS: u32 = 3;
+/// The most signals of a message in a run: one for a new message, one for its repetitions, one more with a cancel, which
+/// starts a missing workflow, and one more from the run before a reset.
+const MAX_SIGNALS: u32 = 4;
 
 impl Promises {
     /// Checks the signals of every run.

@@ -15,7 +15,7 @@ use super::{
     lock::lock_conversation,
     messages::{INTERRUPTED, insert_queued, interrupt_waiting, note_cancel, queue_message},
     statement::Statement as _,
-    statements::messages::{CancelReason, Inbox as SelectInbox, RunningMessage},
+    statements::messages::{AroundTurn as SelectAroundTurn, CancelReason, Inbox as SelectInbox},
 };
 use crate::{
     api::{Access, NewMessage, Result},
@@ -35,6 +35,15 @@ impl WaitingRow {
     fn is_cancelled(&self) -> bool {
         self.cancel_reason.is_some()
     }
+}
+
+/// What a run has to know beside the waiting messages.
+#[derive(FromRow)]
+struct AroundTurn {
+    /// Why the turn of the run must end.
+    cancel_reason: Option<String>,
+    /// The message of another running turn.
+    running_message: Option<String>,
 }
 
 /// Returns true when signals brought texts or cancels that the store does not have yet.
@@ -74,38 +83,19 @@ pub(super) async fn read(connection: &mut Connection, request: &ReadInboxRequest
         row_limit: i64::try_from(MAX_QUEUED_MESSAGES).unwrap_or(i64::MAX),
     };
     let waiting: Vec<WaitingRow> = select.query_as()?.fetch_all(&mut *connection).await?;
-    let reason = match &request.message_id {
-        Some(message_id) => reason_to_end(connection, id, message_id, &waiting).await?,
-        None => None,
+    let Some(message_id) = &request.message_id else {
+        return Ok(inbox(None, None, &waiting));
     };
-    let running = if request.has_ended {
-        running_message(connection, id).await?
-    } else {
-        None
+    let select = SelectAroundTurn {
+        conversation_id: id,
+        message_id,
     };
-    Ok(inbox(reason, running, &waiting))
-}
-
-/// Returns the message of the conversation's running turn.
-async fn running_message(
-    connection: &mut Connection,
-    conversation_id: &str,
-) -> Result<Option<String>> {
-    let select = RunningMessage { conversation_id };
-    Ok(select.query_scalar()?.fetch_optional(connection).await?)
-}
-
-/// Returns the reason why the running turn of a message must end.
-async fn reason_to_end(
-    connection: &mut Connection,
-    conversation_id: &str,
-    message_id: &str,
-    waiting: &[WaitingRow],
-) -> Result<Option<String>> {
-    let reason = cancel_reason(connection, conversation_id, message_id).await?;
+    let around: AroundTurn = select.query_as()?.fetch_one(connection).await?;
     let interrupts = |row: &WaitingRow| row.on_busy == OnBusy::Interrupt && !row.is_cancelled();
     let is_interrupted = waiting.iter().any(interrupts);
-    Ok(reason.or_else(|| is_interrupted.then(|| INTERRUPTED.to_owned())))
+    let reason = around.cancel_reason;
+    let reason = reason.or_else(|| is_interrupted.then(|| INTERRUPTED.to_owned()));
+    Ok(inbox(reason, around.running_message, &waiting))
 }
 
 /// Returns the reason of a message's cancel.

@@ -112,7 +112,7 @@ pub async fn a_run_between_two_turns_sees_the_turn_that_a_lost_task_began(backen
     let begun = Turn::begun(store.clone(), "c", "m2").await;
     let request = ReadInboxRequest {
         conversation_id: "c".to_owned(),
-        has_ended: true,
+        message_id: Some("m1".to_owned()),
         ..ReadInboxRequest::default()
     };
     let seen = store.read_inbox(&request).await.unwrap();
@@ -213,7 +213,6 @@ pub async fn the_contents_of_signals_are_stored_once(backend: &impl Backend) {
     let request = ReadInboxRequest {
         conversation_id: "c".to_owned(),
         message_id: Some("m1".to_owned()),
-        has_ended: false,
         submits: vec![
             submit("a", None),
             submit("s", Some("steer")),
