@@ -11,7 +11,7 @@ use temporalio_workflow::{TimerOptions, WorkflowCancellationToken, WorkflowConte
 ///
 /// The timer has a token of its own. A token that a signal or the engine cancels must not stop a timer: one workflow task
 /// may bring the cancel and then the end of the timer, and the SDK panics at the end of a timer that the cancel has
-/// already stopped (docs/libraries.md, A cancel beside the end of a timer).
+/// already stopped (docs/libraries.md, Temporal SDK: a cancel beside the end of a timer).
 pub(crate) async fn within<W, T>(
     ctx: &WorkflowContext<W>,
     longest: Duration,

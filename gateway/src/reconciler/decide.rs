@@ -292,7 +292,7 @@ mod tests {
         let beside_a_lost_turn = unfinished(Some("m"), &rejected.waiting);
         assert_eq!(
             of(&beside_a_lost_turn, false),
-            starts("m", Some(2), false, 1)
+            starts("m", Some(2), true, 1)
         );
         let rest = unfinished(None, &waiting[1..]);
         assert_eq!(of(&rest, false), starts("a", None, false, 1));

@@ -1,5 +1,5 @@
--- Selects the reason of a message's cancel, and the message of another running turn of the conversation. A turn that was
--- terminated from outside may still have the status running: the newest turn counts.
+-- Selects the reason of a message's cancel, and the message of another running turn of the conversation. A turn that
+-- was terminated from outside may still have the status running: the newest turn counts.
 -- Index: key of messages, agent_executions_running
 --
 -- :conversation_id text
