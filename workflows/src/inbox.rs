@@ -107,9 +107,13 @@ impl Inbox {
         std::mem::take(&mut self.waiting.steers)
     }
 
-    /// Takes the message of the next turn. The number of the other messages stays.
+    /// Takes the message of the next turn. The number of the other messages stays. A turn that runs already looks again,
+    /// because a waiting message may interrupt or join the turn.
     pub(crate) fn take_next(&mut self) -> Option<String> {
         let next = self.waiting.next.take()?;
+        if std::mem::take(&mut self.waiting.next_runs) {
+            self.ring();
+        }
         self.waiting.waiting = self.waiting.waiting.saturating_sub(1);
         Some(next)
     }
@@ -175,13 +179,22 @@ mod tests {
             steers: vec!["s1".to_owned(), "s2".to_owned()],
             next: Some("s1".to_owned()),
             waiting: 3,
+            next_runs: false,
         };
-        inbox.end_look(&look, Some(found));
+        inbox.end_look(&look, Some(found.clone()));
         assert!(inbox.may_have_more() && !inbox.has_rung());
         assert_eq!(inbox.take_steers(), ["s1", "s2"]);
         assert!(inbox.take_steers().is_empty());
         assert_eq!(inbox.take_next().as_deref(), Some("s1"));
         assert_eq!((inbox.take_next(), inbox.len()), (None, 2));
+        assert!(!inbox.has_rung());
+        let runs = Waiting {
+            next_runs: true,
+            ..found
+        };
+        inbox.end_look(&look, Some(runs));
+        inbox.take_next();
+        assert!(inbox.has_rung(), "a turn that runs already looks again");
     }
 
     #[test]

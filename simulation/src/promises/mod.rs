@@ -57,6 +57,8 @@ pub struct Promises {
     generations: BTreeMap<StepOf, u32>,
     /// The claims without a reply, by agent execution.
     open_claims: BTreeMap<String, u32>,
+    /// The claims that were given back, by agent execution.
+    given_back: BTreeMap<String, u32>,
     /// The agent execution that began a sub-agent, by the sub-agent's agent execution.
     parents: BTreeMap<String, String>,
     /// The first end of each tool execution.
@@ -219,6 +221,7 @@ impl Promises {
             && let Some(open) = self.open_claims.get_mut(&step.0)
         {
             *open = open.saturating_sub(1);
+            *self.given_back.entry(step.0.clone()).or_default() += 1;
         }
     }
 

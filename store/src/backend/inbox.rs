@@ -114,7 +114,8 @@ pub(super) async fn cancel_reason(
 
 /// Makes the inbox. The running message is the next one, before the waiting messages.
 fn inbox(cancel_reason: Option<String>, running: Option<String>, waiting: &[WaitingRow]) -> Inbox {
-    let count = waiting.len() + usize::from(running.is_some());
+    let next_runs = running.is_some();
+    let count = waiting.len() + usize::from(next_runs);
     // The turn of a cancelled message reports the cancel, so the message does not join another turn.
     let joins = |row: &&WaitingRow| row.on_busy == OnBusy::Steer && !row.is_cancelled();
     let steers = waiting.iter().filter(joins).map(|row| row.id.clone());
@@ -123,6 +124,7 @@ fn inbox(cancel_reason: Option<String>, running: Option<String>, waiting: &[Wait
         steers: steers.collect(),
         next: running.or_else(|| waiting.first().map(|row| row.id.clone())),
         waiting: u32::try_from(count).unwrap_or(u32::MAX),
+        next_runs,
     }
 }
 
