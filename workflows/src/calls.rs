@@ -363,7 +363,7 @@ pub(crate) async fn run_inline_tool(
     }
 }
 
-/// Announces the cancel of this agent execution, so that its activities ask the engine at once instead of at their next
+/// Announces the cancel of an agent execution, so that the activities ask the engine at once instead of at the next
 /// heartbeat. The announcement has one attempt, and its failure is ignored, because the next heartbeat brings the
 /// cancel.
 pub(crate) async fn announce_cancel(

@@ -1,8 +1,8 @@
 //! The inbox of a run: the doorbell, and the run's last look at the waiting messages.
 //!
 //! Pure data. The store has the waiting messages with their order, their policies and their cancels. A signal only
-//! rings, so a signal may be repeated, lost or late. Texts and cancels that somebody typed into a signal are here until
-//! the next look, which stores them.
+//! rings, so a signal may be repeated, lost or late. The inbox keeps the texts and cancels of typed signals until the next
+//! look stores the contents.
 
 use everturn_proto::{
     limits::MAX_QUEUED_MESSAGES,

@@ -186,7 +186,7 @@ impl Engine {
         }
     }
 
-    /// Takes the attempts that have lost their run.
+    /// Takes the attempts without a run.
     pub fn take_cut(&mut self) -> Vec<Attempt> {
         std::mem::take(&mut self.cut)
     }

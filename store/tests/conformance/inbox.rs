@@ -26,7 +26,7 @@ async fn queue(store: &impl TurnStore, message_id: &str, on_busy: OnBusy) {
     store.queue_message(&tenant(), new).await.unwrap();
 }
 
-/// Reads the inbox as a run does during the turn of a message, or between two turns.
+/// Reads the inbox as a run does during or after the turn of a message, or without an end of its turn.
 async fn look(store: &impl TurnStore, message_id: Option<&str>) -> Inbox {
     let request = ReadInboxRequest {
         conversation_id: "c".to_owned(),
@@ -110,17 +110,12 @@ pub async fn a_run_between_two_turns_sees_the_turn_that_a_lost_task_began(backen
     queue(&store, "m2", OnBusy::Queue).await;
     queue(&store, "m3", OnBusy::Interrupt).await;
     let begun = Turn::begun(store.clone(), "c", "m2").await;
-    let request = ReadInboxRequest {
-        conversation_id: "c".to_owned(),
-        message_id: Some("m1".to_owned()),
-        ..ReadInboxRequest::default()
-    };
-    let seen = store.read_inbox(&request).await.unwrap();
+    let seen = look(&store, Some("m1")).await;
     assert_eq!((seen.next.as_deref(), seen.waiting), (Some("m2"), 2));
     assert_eq!(look(&store, None).await.next.as_deref(), Some("m3"));
     begun.complete(0, "an answer", &[]).await;
     begun.end(0, AgentExecutionStatus::Completed).await;
-    let seen = store.read_inbox(&request).await.unwrap();
+    let seen = look(&store, Some("m1")).await;
     assert_eq!((seen.next.as_deref(), seen.waiting), (Some("m3"), 1));
 }
 
