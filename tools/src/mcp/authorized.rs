@@ -3,10 +3,12 @@
 
 use std::io;
 
+use reqwest::StatusCode;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::{
     oauth::{Access, AccessError, Challenge},
+    post::PostError,
     told::HttpError,
 };
 
@@ -73,10 +75,11 @@ fn challenge(error: &HttpError) -> Option<Challenge> {
         StreamableHttpError::UnexpectedServerResponse(said) => {
             said.starts_with(UNEXPLAINED_REFUSAL)
         }
-        StreamableHttpError::Client(error) => {
-            error.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
-        }
-        _ => false,
+        StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
+        error => matches!(
+            PostError::of(error),
+            Some(PostError::Refused { status: StatusCode::UNAUTHORIZED, .. })
+        ),
     };
     is_unexplained.then(Challenge::default)
 }

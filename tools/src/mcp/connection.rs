@@ -1,7 +1,7 @@
 //! A connection to a server: the list of tools, and calls with their progress and cancel.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     error::{CallError, ConnectError},
     handler::Handler,
-    handshake::{Running, shake_hands},
+    handshake::{Era, Greeted, Handshake, Running},
     oauth::Access,
     options::{ServerLocation, ServerOptions},
     stdio::{Ending, Written},
@@ -38,24 +38,37 @@ const UNLIMITED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// A connection after the handshake.
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
+    /// The first request of the connection.
+    pub(super) era: Era,
     handler: Handler,
     ending: Ending,
     stop: CancellationToken,
 }
 
 impl Connection {
-    /// Starts or reaches the server and lists its tools.
+    /// Starts or reaches the server and lists its tools. `era` is the first request of an earlier connection.
     pub(super) async fn open(
         options: &ServerOptions,
         access: Option<&Arc<Access>>,
         stop: CancellationToken,
+        era: Option<Era>,
     ) -> Result<(Self, Running, Vec<Tool>), ConnectError> {
         let open = async {
             let handler = Handler::default();
-            let ending: Ending = Arc::new(OnceLock::new());
-            let running = shake_hands(options, access, &handler, &ending, stop.clone()).await?;
+            let handshake = Handshake {
+                options,
+                access,
+                handler: &handler,
+                stop: &stop,
+            };
+            let Greeted {
+                running,
+                era,
+                ending,
+            } = handshake.shake_hands(era).await?;
             let connection = Self {
                 peer: running.peer().clone(),
+                era,
                 handler,
                 ending,
                 stop,

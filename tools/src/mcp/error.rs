@@ -3,16 +3,40 @@
 use std::{error::Error, io, ops::RangeInclusive, time::Duration};
 
 use everturn_proto::words::Effect;
+use reqwest::StatusCode;
 use rmcp::{
     service::{ClientInitializeError, ServiceError},
     transport::streamable_http_client::StreamableHttpError,
 };
 
-use super::{authorized, oauth::AccessError, told::HttpError};
+use super::{authorized, lenient::UNREADABLE, oauth::AccessError, post::PostError, told::HttpError};
 use crate::error::ToolError;
 
 /// Codes that JSON-RPC leaves to servers. A server answers with such a code when it no longer knows a session.
 const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
+
+/// Statuses with which a server or a proxy refuses a request before anything runs.
+const BEFORE_THE_TOOL: [StatusCode; 8] = [
+    StatusCode::UNAUTHORIZED,
+    StatusCode::FORBIDDEN,
+    StatusCode::NOT_FOUND,
+    StatusCode::METHOD_NOT_ALLOWED,
+    StatusCode::NOT_ACCEPTABLE,
+    StatusCode::PAYLOAD_TOO_LARGE,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    StatusCode::TOO_MANY_REQUESTS,
+];
+/// Statuses after which a repeated request may pass.
+const BUSY: [StatusCode; 4] = [
+    StatusCode::TOO_MANY_REQUESTS,
+    StatusCode::BAD_GATEWAY,
+    StatusCode::SERVICE_UNAVAILABLE,
+    StatusCode::GATEWAY_TIMEOUT,
+];
+/// The pause before a refused call is sent again, unless the server names another pause.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause before a refused call is sent again, because a turn waits for the call.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// The reason for a failed connection.
 #[derive(Debug, thiserror::Error)]
@@ -26,10 +50,41 @@ pub(super) enum ConnectError {
     /// A child ended before the handshake. The last line of its standard error tells the reason.
     #[error("the program ended before its first answer: {0}")]
     Died(String),
+    #[error("the server has no stream of events: {0}")]
+    Stream(HttpError),
     #[error("the tools cannot be listed: {0}")]
     List(ServiceError),
     #[error("the server did not answer within {} s (`connect_timeout`)", .0.as_secs())]
     TimedOut(Duration),
+}
+
+impl ConnectError {
+    /// True when a try in the other era cannot help: the server is away, cannot start, or wants other credentials.
+    pub(super) fn is_final(&self) -> bool {
+        let is_final = |error: &HttpError| match error {
+            StreamableHttpError::Client(error) => error.is_connect(),
+            StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => true,
+            error => authorized::reason(error).is_some(),
+        };
+        match self {
+            Self::Options(_) | Self::Start(_) => true,
+            Self::Handshake(error) => find(&**error, |error| Some(is_final(error))) == Some(true),
+            Self::Died(_) | Self::Stream(_) | Self::List(_) | Self::TimedOut(_) => false,
+        }
+    }
+
+    /// True when the server has answered the handshake with an error.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Handshake(error) => matches!(**error, ClientInitializeError::JsonRpcError(_)),
+            Self::Options(_)
+            | Self::Start(_)
+            | Self::Died(_)
+            | Self::Stream(_)
+            | Self::List(_)
+            | Self::TimedOut(_) => false,
+        }
+    }
 }
 
 /// The reason for a call without an answer.
@@ -49,9 +104,32 @@ impl CallError {
     /// Returns true when the connection is unusable. The next call makes a new connection.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
-            Self::NotSent
-            | Self::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed) => true,
+            Self::NotSent | Self::Service(ServiceError::TransportClosed) => true,
+            Self::Service(ServiceError::TransportSend(sent)) => ends_connection(&*sent.error),
             Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
+        }
+    }
+
+    /// Returns the pause before the call may be sent again, after a refusal by HTTP.
+    pub(super) fn pause(&self) -> Duration {
+        match self.post_error() {
+            Some(PostError::Refused { retry_after, .. }) => {
+                retry_after.unwrap_or(REFUSED_PAUSE).min(MAX_PAUSE)
+            }
+            Some(PostError::Unreadable(_)) | None => Duration::ZERO,
+        }
+    }
+
+    /// Returns true when a repeated call may succeed, if the tool may run twice: the server is busy, or a proxy found no
+    /// server.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self.post_error(), Some(PostError::Refused { status, .. }) if BUSY.contains(status))
+    }
+
+    fn post_error(&self) -> Option<&PostError> {
+        match self {
+            Self::Service(ServiceError::TransportSend(sent)) => find(&*sent.error, PostError::of),
+            Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => None,
         }
     }
 
@@ -75,6 +153,11 @@ impl CallError {
         }
     }
 
+    /// Returns true when the tool was certainly not called, because the connection was missing or unknown to the server.
+    pub(super) fn is_lost_connection(&self) -> bool {
+        self.was_not_called() && self.post_error().is_none()
+    }
+
     /// Converts the failed call into an error for the model. Details stay in the log, because they may contain
     /// addresses and paths.
     pub(super) fn to_tool_error(&self, server: &str, effect: &Effect) -> ToolError {
@@ -83,12 +166,18 @@ impl CallError {
         {
             return without_access(server, failure);
         }
+        if let Some(error) = self.post_error() {
+            return self.not_answered(server, effect, error);
+        }
         if self.was_not_called() {
             return ToolError::Failed(format!(
                 "MCP server `{server}` cannot be reached; the tool was not called."
             ));
         }
         match self {
+            Self::Service(ServiceError::McpError(refusal)) if refusal.code == UNREADABLE => {
+                unreadable(server, effect, &refusal.message)
+            }
             Self::Service(ServiceError::McpError(refusal)) => ToolError::Failed(format!(
                 "MCP server `{server}` refused the call: {}",
                 refusal.message
@@ -116,20 +205,71 @@ impl CallError {
     }
 }
 
+impl CallError {
+    fn not_answered(&self, server: &str, effect: &Effect, error: &PostError) -> ToolError {
+        match error {
+            PostError::Refused { .. } if self.was_not_called() => ToolError::Failed(format!(
+                "MCP server `{server}` refused the call: {error}. The tool was not called."
+            )),
+            PostError::Refused { .. } if effect.may_run_again() => {
+                ToolError::Failed(format!("MCP server `{server}` refused the call: {error}."))
+            }
+            PostError::Refused { .. } => ToolError::Interrupted(format!(
+                "MCP server `{server}` answered with {error}. The tool may have run."
+            )),
+            PostError::Unreadable(why) => unreadable(server, effect, why),
+        }
+    }
+}
+
+fn unreadable(server: &str, effect: &Effect, why: &str) -> ToolError {
+    let message = format!("MCP server `{server}` answered, but the answer cannot be read: {why}.");
+    if effect.may_run_again() {
+        // A second identical call would get an identical answer.
+        ToolError::Failed(message)
+    } else {
+        ToolError::Interrupted(message)
+    }
+}
+
+/// True when the connection of the error is unusable. A refused or unreadable answer ends its own call alone.
+fn ends_connection(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    let ends = |error: &HttpError| match error {
+        StreamableHttpError::Client(error) => error.is_connect(),
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => false,
+        StreamableHttpError::Io(_) => {
+            PostError::of(error).is_none() && authorized::reason(error).is_none()
+        }
+        _ => true,
+    };
+    find(error, |error| Some(ends(error))).unwrap_or(true)
+}
+
 fn was_turned_away(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     let turned_away = |error: &HttpError| match error {
         StreamableHttpError::Client(error) => error.is_connect(),
         StreamableHttpError::AuthRequired(_)
         | StreamableHttpError::InsufficientScope(_)
         | StreamableHttpError::SessionExpired => true,
-        error => authorized::reason(error).is_some(),
+        error => match PostError::of(error) {
+            Some(PostError::Refused {
+                status,
+                retry_after,
+                ..
+            }) => {
+                let is_early = *status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some();
+                is_early || BEFORE_THE_TOOL.contains(status)
+            }
+            Some(PostError::Unreadable(_)) => false,
+            None => authorized::reason(error).is_some(),
+        },
     };
     find(error, |error| turned_away(error).then_some(())).is_some()
 }
 
 /// Searches the error chain for an error of the HTTP client, and applies `look` to the error.
 fn find<'a, T>(
-    error: &'a (dyn Error + Send + Sync + 'static),
+    error: &'a (dyn Error + 'static),
     look: impl Fn(&'a HttpError) -> Option<T>,
 ) -> Option<T> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);

@@ -12,7 +12,7 @@ use rmcp::{
         serve_client_with_lifecycle_and_ct,
     },
 };
-use tokio::process::Command;
+use tokio::{process::Command, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -23,12 +23,14 @@ use super::{
     options::{ServerLocation, ServerOptions},
     secrets::SecretFile,
     stderr::Log,
+    sse::SseTransport,
     stdio::{ChildTransport, Ending},
     told::Told,
 };
 
-/// The share of `connect_timeout` for a child's answer to `server/discover`, the request of the newer protocol.
-const PROBE_SHARE: f32 = 0.7;
+/// The time for the answer to `server/discover`, the request of the newer protocol. A server of the older protocol may answer
+/// with an error, end, or keep silent.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Parts of the names of variables with secret values. Other variables hold names and addresses, which a server may
 /// well repeat.
@@ -40,66 +42,158 @@ const TENANT_VARIABLE: &str = "EVERTURN_TENANT_ID";
 /// rmcp's service of a connection, which runs until the connection ends.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
-/// Starts or reaches the server and negotiates the protocol. `access` provides tokens for the server. `stop` ends the
-/// connection. `ending` receives the reason when this side ends the connection.
-pub(super) async fn shake_hands(
-    options: &ServerOptions,
-    access: Option<&Arc<Access>>,
-    handler: &Handler,
-    ending: &Ending,
-    stop: CancellationToken,
-) -> Result<Running, ConnectError> {
-    let running = match &options.location {
-        ServerLocation::Command {
+/// The first request of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// `server/discover`, since protocol 2026-07-28.
+    Discover,
+    /// `initialize`, up to protocol 2025-11-25.
+    Initialize,
+    /// `initialize` over a stream of events, up to protocol 2024-11-05.
+    Stream,
+}
+
+/// A handshake with a server.
+pub(super) struct Handshake<'a> {
+    pub(super) options: &'a ServerOptions,
+    /// Provides tokens for the server.
+    pub(super) access: Option<&'a Arc<Access>>,
+    pub(super) handler: &'a Handler,
+    /// Ends the connection.
+    pub(super) stop: &'a CancellationToken,
+}
+
+/// A connection after its handshake.
+pub(super) struct Greeted {
+    pub(super) running: Running,
+    pub(super) era: Era,
+    /// The reason when this side ends the connection.
+    pub(super) ending: Ending,
+}
+
+impl Handshake<'_> {
+    /// Starts or reaches the server and negotiates the protocol. `known` is the era of an earlier connection.
+    ///
+    /// Without a known era, the handshake asks `server/discover` first, and falls back to `initialize` after any error, end or
+    /// silence. Each try has a process or a connection of its own, because `server/discover` ends or breaks some servers of the
+    /// older protocol. A server of the newer protocol that starts slowly refuses `initialize`, and is asked once more.
+    pub(super) async fn shake_hands(&self, known: Option<Era>) -> Result<Greeted, ConnectError> {
+        if let Some(era) = known {
+            return self.greet(era).await;
+        }
+        let probe = timeout(PROBE_TIMEOUT, self.greet(Era::Discover)).await;
+        match probe {
+            Ok(Ok(greeted)) => return Ok(greeted),
+            Ok(Err(error)) if error.is_final() => return Err(error),
+            Ok(Err(_)) | Err(_) => {}
+        }
+        match self.greet(Era::Initialize).await {
+            Err(error) if error.is_refusal() && probe.is_err() => {
+                let again = self.greet(Era::Discover).await;
+                again.map_err(|_| error)
+            }
+            Err(error) if self.has_url() && !error.is_final() && !error.is_refusal() => {
+                let older = self.greet(Era::Stream).await;
+                older.map_err(|_| error)
+            }
+            greeted => greeted,
+        }
+    }
+
+    /// Makes one try.
+    async fn greet(&self, era: Era) -> Result<Greeted, ConnectError> {
+        let ending = Ending::default();
+        let lifecycle = match era {
+            Era::Discover => ClientLifecycleMode::Discover {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+            },
+            Era::Initialize | Era::Stream => ClientLifecycleMode::Initialize,
+        };
+        let (handler, stop) = (self.handler.clone(), self.stop.child_token());
+        let running = match &self.options.location {
+            ServerLocation::Command { .. } => {
+                let child = self.start(ending.clone()).await?;
+                let log = child.log().clone();
+                let greeted = serve_client_with_lifecycle_and_ct(handler, child, lifecycle, stop);
+                match greeted.await {
+                    Ok(running) => running,
+                    Err(error) => return Err(failed_child(error, &log).await),
+                }
+            }
+            ServerLocation::Url { url, .. } if era == Era::Stream => {
+                let (headers, told) = self.headers().await?;
+                let way = http::way(self.options, &headers, told).map_err(ConnectError::Options)?;
+                let transport = SseTransport::open(way, url).await;
+                let transport = transport.map_err(ConnectError::Stream)?;
+                let greeted =
+                    serve_client_with_lifecycle_and_ct(handler, transport, lifecycle, stop);
+                greeted.await.map_err(Box::new)?
+            }
+            ServerLocation::Url { url, .. } => {
+                let (headers, told) = self.headers().await?;
+                let transport = http::transport(self.options, url, &headers, told, stop.clone())
+                    .map_err(ConnectError::Options)?;
+                let greeted =
+                    serve_client_with_lifecycle_and_ct(handler, transport, lifecycle, stop);
+                greeted.await.map_err(Box::new)?
+            }
+        };
+        Ok(Greeted {
+            running,
+            era,
+            ending,
+        })
+    }
+
+    async fn start(&self, ending: Ending) -> Result<ChildTransport, ConnectError> {
+        let options = self.options;
+        let ServerLocation::Command {
             command,
             directory,
             environment,
             environment_files,
             launch,
-        } => {
-            let tenant_id = options.tenant_id.as_deref();
-            let mut environment = with_files(environment, environment_files, tenant_id).await?;
-            let tenant =
-                tenant_id.map(|tenant_id| (TENANT_VARIABLE.to_owned(), tenant_id.to_owned()));
-            let secrets = Secrets::of(values_of(&environment, environment_files));
-            environment.extend(tenant);
-            let child = ChildTransport::start(
-                &options.name,
-                to_command(command, directory.as_deref(), launch)?,
-                &environment,
-                secrets,
-                options.max_message_bytes,
-                ending.clone(),
-            )
-            .map_err(ConnectError::Start)?;
-            let probe_timeout = options.connect_timeout.mul_f32(PROBE_SHARE);
-            let log = child.log().clone();
-            match greet_child(handler, child, probe_timeout, stop).await {
-                Err(error) => return Err(failed_child(error, &log).await),
-                running => running,
-            }
-        }
-        ServerLocation::Url {
-            url,
+        } = &options.location
+        else {
+            return Err(ConnectError::Options("`command` is missing".to_owned()));
+        };
+        let tenant_id = options.tenant_id.as_deref();
+        let mut environment = with_files(environment, environment_files, tenant_id).await?;
+        let tenant = tenant_id.map(|tenant_id| (TENANT_VARIABLE.to_owned(), tenant_id.to_owned()));
+        let secrets = Secrets::of(values_of(&environment, environment_files));
+        environment.extend(tenant);
+        ChildTransport::start(
+            &options.name,
+            to_command(command, directory.as_deref(), launch)?,
+            &environment,
+            secrets,
+            options.max_message_bytes,
+            ending,
+        )
+        .map_err(ConnectError::Start)
+    }
+
+    fn has_url(&self) -> bool {
+        matches!(self.options.location, ServerLocation::Url { .. })
+    }
+
+    /// Returns the headers of requests, with the secrets in them.
+    async fn headers(&self) -> Result<(Vec<(String, String)>, Told), ConnectError> {
+        let ServerLocation::Url {
             headers,
             header_files,
-            oauth: _,
-        } => {
-            let headers = with_files(headers, header_files, options.tenant_id.as_deref()).await?;
-            let told = Told {
-                headers: Secrets::of(headers.iter().map(|(_, value)| value.as_str())),
-                access: access.cloned(),
-            };
-            let transport = http::transport(options, url, &headers, told, stop.clone())
-                .map_err(ConnectError::Options)?;
-            let lifecycle = ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            };
-            serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, stop).await
-        }
-    };
-    Ok(running.map_err(Box::new)?)
+            ..
+        } = &self.options.location
+        else {
+            return Err(ConnectError::Options("`url` is missing".to_owned()));
+        };
+        let headers = with_files(headers, header_files, self.options.tenant_id.as_deref()).await?;
+        let told = Told {
+            headers: Secrets::of(headers.iter().map(|(_, value)| value.as_str())),
+            access: self.access.cloned(),
+        };
+        Ok((headers, told))
+    }
 }
 
 /// Returns the given values together with the values in files.
@@ -128,33 +222,6 @@ fn values_of<'a>(
     };
     let secrets = environment.iter().filter(move |(name, _)| is_secret(name));
     secrets.map(|(_, value)| value.as_str())
-}
-
-/// Asks `server/discover` for the newer protocol, and then `initialize` if `server/discover` is unknown or
-/// unanswered. rmcp's `Auto` does so too, but gives up after 10 s. A server that `npx` must download first takes
-/// longer, and a server of the newer protocol has then received `server/discover` and refuses `initialize`.
-async fn greet_child(
-    handler: &Handler,
-    child: ChildTransport,
-    probe_timeout: Duration,
-    stop: CancellationToken,
-) -> Result<Running, ClientInitializeError> {
-    let discover = ClientLifecycleMode::Discover {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-    };
-    let probe =
-        serve_client_with_lifecycle_and_ct(handler.clone(), child.clone(), discover, stop.clone());
-    match tokio::time::timeout(probe_timeout, probe).await {
-        Ok(Err(ClientInitializeError::JsonRpcError(_))) | Err(_) => {}
-        Ok(ended) => return ended,
-    }
-    serve_client_with_lifecycle_and_ct(
-        handler.clone(),
-        child,
-        ClientLifecycleMode::Initialize,
-        stop,
-    )
-    .await
 }
 
 /// Returns the reason why a child did not shake hands, with the child's last line on standard error.

@@ -1,7 +1,7 @@
 //! A server behind a URL: streamable HTTP.
 //!
 //! Servers up to protocol 2025-11-25 give a client a session, and forget the session at a restart. With this module,
-//! no call waits for a forgotten session. An answer without an id becomes the error of its request ([`HttpClient`]).
+//! no call waits for a forgotten session. An answer with another id ends its request (`post`).
 //! A stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -17,7 +17,7 @@ use rmcp::transport::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{http_client::HttpClient, options::ServerOptions, told::Told};
+use super::{http_client::HttpClient, options::ServerOptions, sse::Way, told::Told};
 
 /// The time limit for reaching the server. A call may then take as long as the tool's time-out.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,14 +36,7 @@ pub(super) fn transport(
     told: Told,
     connection: CancellationToken,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
-    let client = reqwest::Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        // The URL is the operator's, so headers with secrets must not follow a redirect.
-        .redirect(redirect::Policy::none())
-        // rmcp does so too: an unread body would stall the next request by 40 ms.
-        .pool_max_idle_per_host(0)
-        .build()
-        .map_err(|error| format!("no HTTP client can be made: {error}"))?;
+    let client = client()?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         .max_sse_event_size(options.max_message_bytes)
         .max_concurrent_requests(options.max_concurrent_calls)
@@ -53,9 +46,39 @@ pub(super) fn transport(
         .reinit_on_expired_session(false);
     config.retry_config = Arc::new(ResumeOrEnd::new(connection));
     Ok(StreamableHttpClientTransport::with_client(
-        HttpClient { client, told },
+        HttpClient {
+            client,
+            server: options.name.as_str().into(),
+            told,
+        },
         config,
     ))
+}
+
+/// Returns how a server with the transport of protocol 2024-11-05 is reached. The error names the fault in the options.
+pub(super) fn way(
+    options: &ServerOptions,
+    headers: &[(String, String)],
+    told: Told,
+) -> Result<Way, String> {
+    Ok(Way {
+        client: client()?,
+        server: options.name.as_str().into(),
+        headers: header_map(headers)?.into_iter().collect(),
+        told,
+        max_bytes: options.max_message_bytes,
+    })
+}
+
+fn client() -> Result<reqwest::Client, String> {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        // The URL is the operator's, so headers with secrets must not follow a redirect.
+        .redirect(redirect::Policy::none())
+        // rmcp does so too: an unread body would stall the next request by 40 ms.
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(|error| format!("no HTTP client can be made: {error}"))
 }
 
 /// Resumes a broken stream of events a few times, then ends the connection, because the server is gone or has

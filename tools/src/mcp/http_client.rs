@@ -1,22 +1,22 @@
-//! The HTTP client below a server's connection: reqwest as used by rmcp, with three additions. Every error answers
-//! its request, requests carry a token if the server requires one, and secrets are cut out of every answer.
+//! The HTTP client below a server's connection. rmcp's client shakes hands, and `post` sends the requests after the handshake.
+//! Requests carry a token if the server requires one, and secrets are cut out of every answer.
 
 use std::{collections::HashMap, sync::Arc};
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
-    model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId},
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId},
     transport::{
         common::client_side_sse::BoxedSseResponse,
         streamable_http_client::{
-            StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
-            StreamableHttpPostResponse,
+            StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpPostResponse,
         },
     },
 };
 
 use super::{
     authorized,
+    post::Post,
     told::{HttpError, Told},
 };
 
@@ -24,6 +24,8 @@ use super::{
 #[derive(Clone)]
 pub(super) struct HttpClient {
     pub(super) client: reqwest::Client,
+    /// The server's name in the log.
+    pub(super) server: Arc<str>,
     /// The secrets of requests, which the server must not repeat.
     pub(super) told: Told,
 }
@@ -61,29 +63,23 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let request = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
-        let has_session = session_id.is_some();
+        let request = request_of(&message);
         let sent = authorized::send(self.told.access.as_deref(), |token| {
-            self.client.post_message_with_max_sse_event_size(
-                Arc::clone(&uri),
-                message.clone(),
+            let token = token.or_else(|| auth_header.clone());
+            self.post(
+                &uri,
+                &message,
+                request.clone(),
                 session_id.clone(),
-                token.or_else(|| auth_header.clone()),
+                token,
                 custom_headers.clone(),
                 max_sse_event_size,
             )
         });
         let response = sent.await;
-        let response = response
+        response
             .map(|response| self.told.cut_response(response))
-            .map_err(|error| self.told.cut_error(error))?;
-        match request {
-            Some(request) => correlated(&request, has_session, response),
-            None => Ok(response),
-        }
+            .map_err(|error| self.told.cut_error(error))
     }
 
     async fn delete_session(
@@ -152,34 +148,48 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// Gives an error the id of its request.
-///
-/// A server omits the id when it has not read the request. rmcp drops such an error, and the request would wait for
-/// ever. In a session, the error means that the server does not know the session: many servers answer with 400
-/// instead of the protocol's 404.
-fn correlated(
-    request: &RequestId,
-    has_session: bool,
-    response: StreamableHttpPostResponse,
-) -> Result<StreamableHttpPostResponse, HttpError> {
-    match response {
-        StreamableHttpPostResponse::Json(JsonRpcMessage::Error(mut error), session)
-            if !error.id.as_ref().is_some_and(|id| is_same(id, request)) =>
-        {
-            if has_session {
-                return Err(StreamableHttpError::SessionExpired);
-            }
-            error.id = Some(request.clone());
-            Ok(StreamableHttpPostResponse::Json(
-                JsonRpcMessage::Error(error),
-                session,
-            ))
-        }
-        other => Ok(other),
+impl HttpClient {
+    /// Sends a message. `request` is the id of a request after the handshake.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of rmcp's trait")]
+    async fn post(
+        &self,
+        uri: &Arc<str>,
+        message: &ClientJsonRpcMessage,
+        request: Option<RequestId>,
+        session_id: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        max_bytes: usize,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let Some(request) = request else {
+            let (uri, message) = (Arc::clone(uri), message.clone());
+            let sent = self.client.post_message_with_max_sse_event_size(
+                uri, message, session_id, token, headers, max_bytes,
+            );
+            return sent.await;
+        };
+        let post = Post {
+            server: Arc::clone(&self.server),
+            uri,
+            message,
+            request,
+            session_id,
+            token,
+            headers,
+            max_bytes,
+        };
+        post.send(&self.client).await
     }
 }
 
-/// Compares ids as text, because some servers return a number as a string.
-fn is_same(one: &RequestId, other: &RequestId) -> bool {
-    one.to_string() == other.to_string()
+/// Returns the id of a request after the handshake.
+fn request_of(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    let JsonRpcMessage::Request(request) = message else {
+        return None;
+    };
+    match request.request {
+        // rmcp negotiates the protocol with the details of its own POST.
+        ClientRequest::DiscoverRequest(_) | ClientRequest::InitializeRequest(_) => None,
+        _ => Some(request.id.clone()),
+    }
 }

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    connection::Connection, error::without_access, handshake::Running, oauth::Access,
+    connection::Connection, error::without_access, handshake::{Era, Running}, oauth::Access,
     options::ServerOptions,
 };
 use crate::{error::ToolError, registry::ToolSet};
@@ -53,6 +53,8 @@ pub(super) struct Link {
 #[derive(Default)]
 struct LinkState {
     phase: Phase,
+    /// The first request of the last connection.
+    era: Option<Era>,
     /// The tools as last listed.
     tools: Option<Arc<ToolSet>>,
     /// The number of tries in a row without a good connection.
@@ -191,7 +193,8 @@ impl Link {
     async fn keep(self: Arc<Self>) {
         let server = self.options.name.as_str();
         let mut is_good = false;
-        match Connection::open(&self.options, self.access.as_ref(), self.stop.child_token()).await {
+        let (stop, era) = (self.stop.child_token(), self.state.borrow().era);
+        match Connection::open(&self.options, self.access.as_ref(), stop, era).await {
             Ok((connection, running, listed)) => {
                 let since = Instant::now();
                 let connection = Arc::new(connection);
@@ -199,6 +202,7 @@ impl Link {
                 tracing::info!(server, tools = tools.len(), "an MCP server is connected");
                 self.state.send_modify(|state| {
                     state.phase = Phase::Up(Arc::clone(&connection));
+                    state.era = Some(connection.era);
                     state.tools = Some(tools);
                 });
                 self.tend(&connection, running).await;
@@ -211,7 +215,11 @@ impl Link {
                 }
             }
             Err(_) if self.stop.is_cancelled() => {}
-            Err(error) => tracing::warn!(server, %error, "an MCP server is not available"),
+            Err(error) => {
+                // The server may have been replaced by another version.
+                self.state.send_modify(|state| state.era = None);
+                tracing::warn!(server, %error, "an MCP server is not available");
+            }
         }
         self.state.send_modify(|state| {
             state.failures = if is_good {

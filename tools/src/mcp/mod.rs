@@ -8,7 +8,9 @@
 //! - `connection`: the list of tools, and a call with its progress and cancel
 //! - `handshake`: the start of a connection; `handler`: the server's notifications
 //! - `stdio`: a server as a child process, with bounded messages
-//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`
+//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`; `post`: a request over HTTP;
+//!   `sse`: the older transport with one stream of events
+//! - `lenient`: reads messages that are almost exact
 //! - `oauth`: access tokens for a server behind a URL; `authorized`: requests with tokens; `told`: secrets that the
 //!   server must not repeat
 //! - `catalog`: turns a server's list into tools for agents
@@ -26,13 +28,16 @@ mod handler;
 mod handshake;
 mod http;
 mod http_client;
+mod lenient;
 mod link;
 mod oauth;
 pub mod options;
 mod pool;
+mod post;
 mod result;
 mod secrets;
 mod server;
+mod sse;
 mod stderr;
 mod stdio;
 #[cfg(test)]

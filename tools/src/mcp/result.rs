@@ -23,20 +23,61 @@ pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolErr
     }
 }
 
-/// Returns the value for the model: structured content if present, a single text unchanged, several parts as a list.
+/// Returns the value for the model: the texts and other parts if present, else the structured content. A single part is
+/// unchanged, and several parts are a list.
+///
+/// Servers repeat structured content as text, for clients without support. The text may say more than the structure, so the
+/// text counts.
 fn value(result: CallToolResult) -> Value {
-    let is_text = result
-        .content
+    let content = result.content;
+    let Some(structured) = result.structured_content.filter(|it| !it.is_null()) else {
+        return plain(content);
+    };
+    let texts: Vec<&str> = content
         .iter()
-        .all(|block| matches!(block, ContentBlock::Text(_)));
-    let mut parts: Vec<Value> = result.content.into_iter().map(part).collect();
-    match result.structured_content {
-        // Servers repeat structured content as text, for clients without support.
-        Some(structured) if is_text => structured,
-        Some(structured) => json!({"structured": structured, "content": parts}),
-        None if parts.is_empty() => json!(""),
-        None if parts.len() == 1 => parts.remove(0),
-        None => Value::Array(parts),
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .filter(|text| !text.trim().is_empty())
+        .collect();
+    if let [text] = texts.as_slice()
+        && content.len() == 1
+        && serde_json::from_str::<Value>(text).is_ok_and(|text| text == structured)
+    {
+        return structured;
+    }
+    if !texts.is_empty() || content.iter().any(|block| repeats(&structured, block)) {
+        return plain(content);
+    }
+    match plain(content) {
+        Value::String(text) if text.trim().is_empty() => structured,
+        Value::Array(parts) => json!({"structured": structured, "content": parts}),
+        part => json!({"structured": structured, "content": [part]}),
+    }
+}
+
+fn plain(content: Vec<ContentBlock>) -> Value {
+    let mut parts: Vec<Value> = content.into_iter().map(part).collect();
+    match parts.len() {
+        0 => json!(""),
+        1 => parts.remove(0),
+        _ => Value::Array(parts),
+    }
+}
+
+/// True when a structure has the data of a block, too. The model then gets the data once.
+fn repeats(structured: &Value, block: &ContentBlock) -> bool {
+    let data = match block {
+        ContentBlock::Image(image) => &image.data,
+        ContentBlock::Audio(audio) => &audio.data,
+        _ => return false,
+    };
+    match structured {
+        Value::String(text) => text == data,
+        Value::Array(items) => items.iter().any(|item| repeats(item, block)),
+        Value::Object(fields) => fields.values().any(|field| repeats(field, block)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -117,6 +158,25 @@ mod tests {
         );
         let structured = json!({"content": [text("{\"n\":1}")], "structuredContent": {"n": 1}});
         assert_eq!(answer(structured).unwrap(), json!({"n": 1}));
+    }
+
+    #[test]
+    fn a_structure_takes_no_text_and_no_image_away() {
+        let both = json!({"content": [text("all of the file")], "structuredContent": {"lines": 3}});
+        assert_eq!(answer(both).unwrap(), "all of the file");
+        for silent in [json!([]), json!([text(" ")]), json!(null)] {
+            let structure = json!({"content": silent, "structuredContent": {"n": 1}});
+            assert_eq!(answer(structure).unwrap(), json!({"n": 1}), "{silent}");
+        }
+        let failed = json!({"content": [text("no such order")], "structuredContent": {"code": 7}, "isError": true});
+        assert_eq!(
+            answer(failed).unwrap_err(),
+            ToolError::Failed("no such order".into())
+        );
+        let image = json!({"type": "image", "data": "AAA=", "mimeType": "image/png"});
+        let repeated = json!({"content": [image], "structuredContent": {"content": [image]}});
+        let plain = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
+        assert_eq!(answer(repeated).unwrap(), plain);
     }
 
     #[test]

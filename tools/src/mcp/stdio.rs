@@ -1,7 +1,7 @@
 //! A server as a child process, with one JSON-RPC message per line on standard input and output.
 //!
 //! rmcp also has a transport for child processes, but with an unsuitable limit (docs/libraries.md, rmcp: a message
-//! over the limit). This transport ends the connection at an overlong message, and reports the reason. Invalid UTF-8
+//! over the limit). This transport skips an overlong message, and ends its request alone. Invalid UTF-8
 //! is replaced, not refused. This transport notices the end of the child even if a process started by the child holds
 //! the output open. It stops the whole process group.
 
@@ -9,7 +9,7 @@ use std::{
     io,
     process::Stdio,
     sync::{
-        Arc, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,8 +19,8 @@ use everturn_supervisor::{GroupEnd, ProcessGroup, Signal};
 use everturn_untrusted::Secrets;
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, GetExtensions, JsonRpcMessage, RequestId},
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    model::{GetExtensions, JsonRpcMessage, RequestId},
+    service::TxJsonRpcMessage,
     transport::Transport,
 };
 use tokio::{
@@ -30,15 +30,19 @@ use tokio::{
     time::timeout,
 };
 
-use super::stderr::Log;
+use super::{
+    lenient::{self, Message},
+    stderr::Log,
+};
 
 /// The most messages read ahead. Further messages wait in the pipe, and make the server wait.
 const READ_AHEAD: usize = 4;
+/// The most bytes that are skipped of a message over the limit, in limits.
+const MAX_SKIPPED: usize = 64;
 /// The time for the child to end after its input is closed, and again after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time for reading the child's output after its end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-type Message = RxJsonRpcMessage<RoleClient>;
 
 /// The reason when this side ended a connection: an overlong message. Calls in flight read the reason.
 pub(super) type Ending = Arc<OnceLock<String>>;
@@ -60,12 +64,9 @@ impl Written {
     }
 }
 
-/// A running server. Clones share the server, so that a second handshake can follow the first. Dropping the last
-/// clone kills the server.
-#[derive(Clone)]
+/// A running server. Dropping the transport kills the server.
 pub(super) struct ChildTransport {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
-    probe: Arc<std::sync::Mutex<Probe>>,
     process: Arc<Mutex<Process>>,
     log: Log,
 }
@@ -76,42 +77,6 @@ struct Process {
     group: ProcessGroup,
     messages: mpsc::Receiver<Message>,
     has_ended: bool,
-}
-
-/// Whether an answer to `server/discover` is still expected. A server with a slow start may answer after `initialize`
-/// was sent. Both requests have an identical id and the server answers in order, therefore the first answer is
-/// dropped.
-#[derive(Default)]
-struct Probe {
-    unanswered: Option<RequestId>,
-    is_given_up: bool,
-}
-
-impl Probe {
-    fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
-        let JsonRpcMessage::Request(request) = message else {
-            return;
-        };
-        match request.request {
-            ClientRequest::DiscoverRequest(_) => self.unanswered = Some(request.id.clone()),
-            ClientRequest::InitializeRequest(_) => self.is_given_up = self.unanswered.is_some(),
-            _ => {}
-        }
-    }
-
-    /// Returns true for the answer to an abandoned `server/discover`.
-    fn is_late(&mut self, message: &Message) -> bool {
-        let id = match message {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
-        if id.is_none() || id != self.unanswered.as_ref() {
-            return false;
-        }
-        self.unanswered = None;
-        self.is_given_up
-    }
 }
 
 impl ChildTransport {
@@ -153,7 +118,6 @@ impl ChildTransport {
         Ok(Self {
             log: Log::of(name.to_owned(), secrets, stderr),
             stdin: Arc::new(Mutex::new(Some(stdin))),
-            probe: Arc::default(),
             process: Arc::new(Mutex::new(Process {
                 child,
                 group,
@@ -167,10 +131,6 @@ impl ChildTransport {
     pub(super) fn log(&self) -> &Log {
         &self.log
     }
-
-    fn probe(&self) -> std::sync::MutexGuard<'_, Probe> {
-        self.probe.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Transport<RoleClient> for ChildTransport {
@@ -180,7 +140,6 @@ impl Transport<RoleClient> for ChildTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        self.probe().sent(&message);
         let stdin = Arc::clone(&self.stdin);
         let written: Option<Written> = match &message {
             JsonRpcMessage::Request(request) => request.request.extensions().get().cloned(),
@@ -203,12 +162,7 @@ impl Transport<RoleClient> for ChildTransport {
     }
 
     async fn receive(&mut self) -> Option<Message> {
-        loop {
-            let message = self.process.lock().await.next().await?;
-            if !self.probe().is_late(&message) {
-                return Some(message);
-            }
-        }
+        self.process.lock().await.next().await
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
@@ -272,8 +226,15 @@ async fn read_messages(
                 let why = format!(
                     "the server sent a message of more than {max_bytes} bytes (`max_message_bytes`)"
                 );
-                let _first_wins = ending.set(why);
-                return;
+                let Some(id) = skip_message(&mut stdout, &line, max_bytes).await else {
+                    let _first_wins = ending.set(why);
+                    return;
+                };
+                tracing::warn!(server, why, "a call of an MCP server has failed");
+                if messages.send(lenient::unreadable(id, &why)).await.is_err() {
+                    return;
+                }
+                continue;
             }
             Ok(_) => return,
             Err(error) => {
@@ -290,6 +251,33 @@ async fn read_messages(
     }
 }
 
+/// Skips the rest of a message over the limit, without keeping the message. Returns the id of the request that the message
+/// answers; `None` when the message has no id, or does not end soon.
+async fn skip_message(
+    stdout: &mut BufReader<impl AsyncRead + Unpin>,
+    begin: &[u8],
+    max_bytes: usize,
+) -> Option<RequestId> {
+    let mut finder = lenient::IdFinder::default();
+    finder.read(begin);
+    let mut skipped = begin.len();
+    while skipped < max_bytes.saturating_mul(MAX_SKIPPED) {
+        let bytes = stdout.fill_buf().await.ok()?;
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let read = end.map_or(bytes.len(), |end| end + 1);
+        if read == 0 {
+            return None;
+        }
+        finder.read(bytes.get(..read)?);
+        stdout.consume(read);
+        skipped += read;
+        if end.is_some() {
+            return finder.found();
+        }
+    }
+    None
+}
+
 /// Parses the message in a line. Returns `None` for any other line, because some servers also print other text.
 fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Option<Message> {
     let text = secrets.cut_json(String::from_utf8_lossy(line).into_owned());
@@ -297,11 +285,14 @@ fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Option<Message> {
     if text.is_empty() {
         return None;
     }
-    serde_json::from_str(text)
-        .inspect_err(
-            |error| tracing::debug!(server, %error, "an MCP server sent a line that is no message"),
-        )
-        .ok()
+    let Some(reading) = lenient::read(text) else {
+        tracing::debug!(server, "an MCP server sent a line that is no message");
+        return None;
+    };
+    if !reading.flaws.is_empty() {
+        lenient::warn(server, &reading.flaws);
+    }
+    Some(reading.message)
 }
 
 #[cfg(test)]
@@ -383,27 +374,16 @@ mod tests {
         }
     }
 
-    /// The order of the handshake with a server that takes long to start.
     #[tokio::test]
-    async fn a_late_answer_to_the_probe_is_dropped() {
-        let refusal = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
-        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
-        let (mut server, _) = start(&format!(
-            "read -r probe; read -r begin; echo '{refusal}'; echo '{answer}'"
+    async fn a_message_over_the_limit_ends_its_request_alone() {
+        let answer = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+        let (mut server, ending) = start(&format!(
+            "printf '{{\"id\":1,\"result\":\"'; head -c 200000 /dev/zero | tr '\\0' x; echo '\"}}'; echo '{answer}'"
         ));
-        for request in [
-            r#""id":0,"method":"server/discover""#,
-            r#""id":0,"method":"initialize""#,
-        ] {
-            let info = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}"#;
-            let request = format!(r#"{{"jsonrpc":"2.0",{request},"params":{{{info}}}}}"#);
-            server
-                .send(serde_json::from_str(&request).unwrap())
-                .await
-                .unwrap();
-        }
         let first = text(&server.receive().await.unwrap());
-        assert!(first.contains("result"), "{first}");
+        assert!(first.contains("\"id\":1") && first.contains("65536 bytes"), "{first}");
+        assert_eq!(text(&server.receive().await.unwrap()), answer);
+        assert!(ending.get().is_none());
     }
 
     #[tokio::test]
@@ -419,10 +399,11 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_deep_is_left_out() {
+    fn a_message_that_is_too_deep_ends_its_request() {
         let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#);
-        assert!(parse("test", &Secrets::default(), line.as_bytes()).is_none());
+        let message = parse("test", &Secrets::default(), line.as_bytes()).unwrap();
+        assert!(matches!(message, JsonRpcMessage::Error(_)), "{message:?}");
     }
 
     proptest! {

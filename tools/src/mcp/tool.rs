@@ -14,6 +14,11 @@ use crate::{
     tool::{Tool, ToolOrigin, ToolSpec},
 };
 
+/// The most times that a call is sent to a busy server.
+const BUSY_TRIES: u32 = 3;
+/// The most times that a call is sent when a restarted server does not know the connection.
+const LOST_TRIES: u32 = 2;
+
 /// A tool of an MCP server.
 pub(super) struct McpTool {
     link: Arc<Link>,
@@ -43,26 +48,27 @@ impl Tool for McpTool {
             return Err(ToolError::Failed("The arguments are no object.".to_owned()));
         };
         let name = &self.link.options.name;
-        let mut error = match self.call(&arguments, &context).await? {
-            Ok(answer) => return result::output(name, answer),
-            Err(error) => error,
-        };
-        // The server was restarted since the last call. The call is sent once more, on a new connection.
-        if error.may_be_sent_again {
-            error = match self.call(&arguments, &context).await? {
+        let mut tries = 1;
+        loop {
+            let lost = match self.call(&arguments, &context).await? {
                 Ok(answer) => return result::output(name, answer),
-                Err(error) => error,
+                Err(lost) => lost,
             };
+            if tries >= lost.max_tries {
+                return Err(lost.why.to_tool_error(name, &self.spec.effect));
+            }
+            // The server was restarted since the last call, or is busy.
+            tokio::time::sleep(lost.why.pause()).await;
+            tries += 1;
         }
-        Err(error.why.to_tool_error(name, &self.spec.effect))
     }
 }
 
 /// A call without an answer.
 struct Lost {
     why: CallError,
-    /// True when the connection failed, and the tool was certainly not called or may run twice.
-    may_be_sent_again: bool,
+    /// The most times that the call is sent. More than once only when the tool was certainly not called, or may run twice.
+    max_tries: u32,
 }
 
 impl McpTool {
@@ -106,10 +112,14 @@ impl McpTool {
         if why.is_of_connection() || was_refused_by_stranger {
             connection.end();
         }
-        let may_run_twice = was_refused_by_stranger && self.spec.effect.may_run_again();
-        Ok(Err(Lost {
-            may_be_sent_again: why.was_not_called() || may_run_twice,
-            why,
-        }))
+        let may_run_twice = self.spec.effect.may_run_again();
+        let max_tries = if why.may_pass() && (why.was_not_called() || may_run_twice) {
+            BUSY_TRIES
+        } else if why.is_lost_connection() || (was_refused_by_stranger && may_run_twice) {
+            LOST_TRIES
+        } else {
+            1
+        };
+        Ok(Err(Lost { why, max_tries }))
     }
 }

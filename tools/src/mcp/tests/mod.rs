@@ -1,6 +1,7 @@
 //! A server that is restarted. Behind a URL, it does not know the sessions it had; as a program, it may not be there when a
 //! call is sent.
 
+mod older;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -10,7 +11,7 @@ use everturn_proto::words::Effect;
 use everturn_supervisor::launch::Launch;
 use serde_json::{Value, json};
 
-use self::server::{Refusal, Server};
+use self::server::{Refusal, Scripted, Server};
 use super::{McpServer, ServerLocation, ServerOptions, options::ALL_TOOLS};
 use crate::{
     error::ToolError,
@@ -37,8 +38,8 @@ fn client_at(location: ServerLocation, effect: Effect) -> McpServer {
     McpServer::new(options, egress())
 }
 
-/// A server as a program in the shell: it answers the handshake and lists the tool `echo`. When it is started for the first
-/// time, it reads no more after that. Later it answers calls, and it notes each of them in a file.
+/// A server as a program in the shell: it answers the handshake and lists the tool `echo`. The first start answers
+/// `server/discover` alone. The second start reads no more after the list. Later it answers calls, and it notes each of them in a file.
 const DEAF_AT_FIRST: &str = r#"
 echo start >>"$0.starts"
 while read -r line; do
@@ -50,9 +51,9 @@ while read -r line; do
     *'"initialize"'*)
         answer '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
     *tools/list*)
-        if [ "$(wc -l <"$0.starts")" -eq 1 ]; then exec <&-; fi
+        if [ "$(wc -l <"$0.starts")" -eq 2 ]; then exec <&-; fi
         answer '"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}'
-        if [ "$(wc -l <"$0.starts")" -eq 1 ]; then exec sleep 600; fi ;;
+        if [ "$(wc -l <"$0.starts")" -eq 2 ]; then exec sleep 600; fi ;;
     *tools/call*)
         echo call >>"$0.calls"
         answer '"result":{"content":[{"type":"text","text":"echo"}]}' ;;
@@ -79,7 +80,7 @@ async fn a_call_that_its_program_did_not_read_is_sent_again() {
     let noted = |what: &str| std::fs::read_to_string(format!("{files}.{what}")).unwrap();
     assert_eq!(
         (noted("starts"), noted("calls")),
-        ("start\nstart\n".into(), "call\n".into())
+        ("start\nstart\nstart\n".into(), "call\n".into())
     );
 }
 
@@ -190,4 +191,106 @@ async fn a_restart_is_noticed_without_a_call() {
 async fn names(client: &McpServer) -> Vec<String> {
     let tools: Arc<_> = client.tools(context().asker()).await;
     tools.keys().cloned().collect()
+}
+
+/// The answers from which nobody can tell whether the tool ran. The official SDK of Python answers with the first one when a
+/// result cannot be serialised.
+#[tokio::test]
+async fn a_tool_that_may_have_run_is_not_called_again() {
+    let unknown = [
+        (500, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32603,"message":"it cannot be serialised"}}"#),
+        (200, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"it cannot be serialised"}}"#),
+        (400, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"it cannot be serialised"}}"#),
+        (200, r#"{"jsonrpc":"2.0","id":ID,"result":7}"#),
+        (502, "<html>Bad Gateway</html>"),
+        (503, "{}"),
+    ];
+    for (status, body) in unknown {
+        let server = Server::start(Refusal::NotFound).await;
+        let client = client(&server, Effect::Once);
+        echo(&client).await.unwrap();
+        server.script([Scripted::json(status, body)]);
+        let error = echo(&client).await.unwrap_err();
+        assert!(matches!(error, ToolError::Interrupted(_)), "{status} {body}: {error:?}");
+        assert_eq!((server.sessions(), server.calls()), (1, 2), "{status} {body}");
+        assert_eq!(echo(&client).await, Ok(json!("echo")));
+    }
+}
+
+/// A 404 with the request's id is the tool's own answer.
+#[tokio::test]
+async fn an_answer_with_a_status_of_http_is_the_result_of_its_call() {
+    let server = Server::start(Refusal::NotFound).await;
+    let client = client(&server, Effect::Once);
+    echo(&client).await.unwrap();
+    let not_found = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32004,"message":"order not found"}}"#;
+    server.script([Scripted::json(404, not_found)]);
+    let error = echo(&client).await.unwrap_err();
+    assert!(matches!(&error, ToolError::Failed(why) if why.contains("order not found")), "{error:?}");
+    assert_eq!((server.sessions(), server.calls()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_refused_call_ends_no_other_call() {
+    for (status, headers) in [
+        (401, &[] as &[_]),
+        (403, &[]),
+        (405, &[]),
+        (413, &[]),
+        (429, &[("retry-after", "0")]),
+        (503, &[("retry-after", "0")]),
+        (500, &[]),
+    ] {
+        let server = Server::start(Refusal::NotFound).await;
+        let client = client(&server, Effect::Once);
+        echo(&client).await.unwrap();
+        let refusal = Scripted {
+            status,
+            headers,
+            body: "<html>no</html>".to_owned(),
+        };
+        server.script(std::iter::repeat_n(refusal, 3));
+        let error = echo(&client).await.unwrap_err().to_string();
+        assert!(error.contains(&status.to_string()), "{error}");
+        let tries = if headers.is_empty() { 1 } else { 3 };
+        assert_eq!(server.calls(), 1 + tries, "{status}");
+        server.script([]);
+        while server.calls() < 4 {
+            echo(&client).await.unwrap_err();
+        }
+        assert_eq!(echo(&client).await, Ok(json!("echo")), "{status}");
+        assert_eq!(server.sessions(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again() {
+    let server = Server::start(Refusal::NotFound).await;
+    let client = client(&server, Effect::Once);
+    echo(&client).await.unwrap();
+    let busy = |status| Scripted {
+        status,
+        headers: &[("retry-after", "0")],
+        body: String::new(),
+    };
+    server.script([busy(429), busy(503)]);
+    assert_eq!(echo(&client).await, Ok(json!("echo")));
+    assert_eq!((server.sessions(), server.calls()), (1, 4));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_almost_exact_is_read() {
+    let server = Server::start(Refusal::NotFound).await;
+    let client = client(&server, Effect::Once);
+    let content = |content: &str| {
+        Scripted::json(200, &format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"content":{content}}}}}"#))
+    };
+    server.script([
+        content(r#"[{"type":"text","text":"cut \ud83d"}]"#),
+        content(r#""bare""#),
+        Scripted::json(200, r#"debug: {"jsonrpc":"2.0","id":"ID","result":{"content":[{"type":"text","text":"noisy"}]},"error":null}"#),
+    ]);
+    for expected in ["cut \u{FFFD}", "bare", "noisy"] {
+        assert_eq!(echo(&client).await, Ok(json!(expected)));
+    }
 }

@@ -1,7 +1,7 @@
 //! An MCP server over streamable HTTP that a test restarts.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
@@ -35,6 +35,25 @@ pub(super) enum Refusal {
     WithId,
 }
 
+/// A response to a call of a tool, instead of the tool's answer.
+#[derive(Debug, Clone)]
+pub(super) struct Scripted {
+    pub(super) status: u16,
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    /// The body, with the request's id in the stead of `ID`.
+    pub(super) body: String,
+}
+
+impl Scripted {
+    pub(super) fn json(status: u16, body: &str) -> Self {
+        Self {
+            status,
+            headers: &[("content-type", "application/json")],
+            body: body.to_owned(),
+        }
+    }
+}
+
 /// The server. Its clones are one.
 #[derive(Clone)]
 pub(super) struct Server {
@@ -53,6 +72,8 @@ struct Sessions {
     calls: usize,
     tool: String,
     refuses_calls: bool,
+    /// The responses to the next calls of a tool, in order.
+    scripted: VecDeque<Scripted>,
     /// Ends the streams of events.
     life: CancellationToken,
 }
@@ -102,6 +123,23 @@ impl Server {
     /// Calls of tools are refused from now on as if their session were unknown.
     pub(super) fn refuse_calls(&self) {
         self.state().refuses_calls = true;
+    }
+
+    /// The next calls of a tool get these responses. They count as calls.
+    pub(super) fn script(&self, responses: impl IntoIterator<Item = Scripted>) {
+        self.state().scripted.extend(responses);
+    }
+
+    fn scripted(&self, id: &Value) -> Option<Response> {
+        let mut state = self.state();
+        let next = state.scripted.pop_front()?;
+        state.calls += 1;
+        let mut response = Response::builder().status(next.status);
+        for (name, value) in next.headers {
+            response = response.header(*name, *value);
+        }
+        let body = next.body.replace("ID", &id.to_string());
+        Some(response.body(Body::from(body)).unwrap())
     }
 
     /// Sessions that were begun.
@@ -188,6 +226,11 @@ async fn answer(
     let refuses = method == "tools/call" && server.state().refuses_calls;
     if refuses || !server.knows(&headers) {
         return server.refuse(&request);
+    }
+    if method == "tools/call"
+        && let Some(response) = server.scripted(&request["id"])
+    {
+        return response;
     }
     let mut answer = match method {
         "ping" => json!({"result": {}}),

@@ -1,0 +1,128 @@
+//! Servers of earlier years: programs that do not survive `server/discover`, and servers with the transport of protocol
+//! 2024-11-05.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    response::sse::{Event, Sse},
+    routing::{get, post},
+};
+use everturn_proto::words::Effect;
+use everturn_supervisor::launch::Launch;
+use futures::{Stream, StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::mpsc};
+
+use super::{client_at, echo, names};
+use crate::mcp::{McpServer, ServerLocation};
+
+/// A server as a program in the shell. `$0` is a file with a line for each start, and `$1` tells what the program does with
+/// `server/discover`.
+const OLDER: &str = r#"
+echo start >>"$0"
+broken=
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    answer() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$1}"; }
+    case $line in
+    *server/discover*)
+        case $1 in
+        ends) exit 1 ;;
+        breaks) broken=1; answer '"error":{"code":-32602,"message":"not initialised"}' ;;
+        refuses) answer '"error":{"code":-32601,"message":"no"}' ;;
+        esac ;;
+    *'"initialize"'*)
+        if [ -n "$broken" ]; then exit 1; fi
+        answer '"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *tools/list*) answer '"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+    *tools/call*)
+        answer '"result":{"content":[{"type":"text","text":"echo"}]}'
+        exit 0 ;;
+    esac
+done
+"#;
+
+fn program(file: &str, habit: &str) -> McpServer {
+    let command = ["/bin/sh", "-c", OLDER, file, habit];
+    let location = ServerLocation::Command {
+        command: command.map(str::to_owned).to_vec(),
+        directory: None,
+        environment: Vec::new(),
+        environment_files: Vec::new(),
+        launch: Launch::unconfined(),
+    };
+    client_at(location, Effect::Once)
+}
+
+/// The program ends after each call, so that each call needs a connection of its own.
+#[tokio::test]
+async fn a_program_that_does_not_know_the_newer_protocol_is_asked_once() {
+    for habit in ["ends", "breaks", "refuses", "keeps silent"] {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("starts").display().to_string();
+        let client = program(&file, habit);
+        for _call in 0..2 {
+            assert_eq!(echo(&client).await, Ok(json!("echo")), "{habit}");
+        }
+        let starts = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert_eq!(starts, 3, "{habit}: one start to ask, and one a connection");
+    }
+}
+
+type Events = Arc<Mutex<Option<mpsc::UnboundedSender<Value>>>>;
+
+async fn listen(
+    State(events): State<Events>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    *events.lock().unwrap() = Some(sender);
+    let address = stream::once(async { Event::default().event("endpoint").data("/messages?session=1") });
+    let answers = stream::unfold(receiver, |mut receiver| async {
+        let answer: Value = receiver.recv().await?;
+        let event = Event::default().event("message").data(answer.to_string());
+        Some((event, receiver))
+    });
+    Sse::new(address.chain(answers).map(Ok))
+}
+
+async fn take(State(events): State<Events>, Json(request): Json<Value>) -> StatusCode {
+    let result = match request["method"].as_str().unwrap_or_default() {
+        "initialize" => {
+            json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}})
+        }
+        "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "echo"}]}),
+        _notification => return StatusCode::ACCEPTED,
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+    let events = events.lock().unwrap();
+    events.as_ref().unwrap().send(answer).unwrap();
+    StatusCode::ACCEPTED
+}
+
+#[tokio::test]
+async fn a_server_with_one_stream_of_events_is_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/sse", listener.local_addr().unwrap());
+    let routes = Router::new()
+        .route("/sse", get(listen))
+        .route("/messages", post(take))
+        .with_state(Events::default());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let location = ServerLocation::Url {
+        url,
+        headers: Vec::new(),
+        header_files: Vec::new(),
+        oauth: None,
+    };
+    let client = client_at(location, Effect::Once);
+    assert_eq!(names(&client).await, ["web__echo"]);
+    assert_eq!(echo(&client).await, Ok(json!("echo")));
+}
