@@ -78,7 +78,10 @@ fn challenge(error: &HttpError) -> Option<Challenge> {
         StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
         error => matches!(
             PostError::of(error),
-            Some(PostError::Refused { status: StatusCode::UNAUTHORIZED, .. })
+            Some(PostError::Refused {
+                status: StatusCode::UNAUTHORIZED,
+                ..
+            })
         ),
     };
     is_unexplained.then(Challenge::default)

@@ -1,9 +1,6 @@
 //! A connection to a server: the list of tools, and calls with their progress and cancel.
 
-use std::{
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use everturn_telemetry::trace;
 use rmcp::{

@@ -9,7 +9,9 @@ use rmcp::{
     transport::streamable_http_client::StreamableHttpError,
 };
 
-use super::{authorized, lenient::UNREADABLE, oauth::AccessError, post::PostError, told::HttpError};
+use super::{
+    authorized, lenient::UNREADABLE, oauth::AccessError, post::PostError, told::HttpError,
+};
 use crate::error::ToolError;
 
 /// Codes that JSON-RPC leaves to servers. A server answers with such a code when it no longer knows a session.
@@ -63,7 +65,9 @@ impl ConnectError {
     pub(super) fn is_final(&self) -> bool {
         let is_final = |error: &HttpError| match error {
             StreamableHttpError::Client(error) => error.is_connect(),
-            StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => true,
+            StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
+                true
+            }
             error => authorized::reason(error).is_some(),
         };
         match self {

@@ -22,8 +22,8 @@ use super::{
     oauth::Access,
     options::{ServerLocation, ServerOptions},
     secrets::SecretFile,
-    stderr::Log,
     sse::SseTransport,
+    stderr::Log,
     stdio::{ChildTransport, Ending},
     told::Told,
 };

@@ -14,7 +14,10 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    connection::Connection, error::without_access, handshake::{Era, Running}, oauth::Access,
+    connection::Connection,
+    error::without_access,
+    handshake::{Era, Running},
+    oauth::Access,
     options::ServerOptions,
 };
 use crate::{error::ToolError, registry::ToolSet};

@@ -299,11 +299,15 @@ fn is_too_large(error: &sse_stream::Error) -> bool {
         return false;
     };
     let error = error.downcast_ref::<io::Error>();
-    error.and_then(io::Error::get_ref).is_some_and(|error| error.is::<TooLarge>())
+    error
+        .and_then(io::Error::get_ref)
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<TooLarge>)
 }
 
 fn too_large(max_bytes: usize) -> PostError {
-    PostError::Unreadable(format!("it has more than {max_bytes} bytes (`max_message_bytes`)"))
+    PostError::Unreadable(format!(
+        "it has more than {max_bytes} bytes (`max_message_bytes`)"
+    ))
 }
 
 /// Returns the data of an event as exact JSON, if it is a message at all.
@@ -332,7 +336,9 @@ fn correlated(request: &RequestId, message: Message) -> Result<Message, PostErro
             }
             _ => Err(PostError::Unreadable(error.error.message.into_owned())),
         },
-        _ => Err(PostError::Unreadable("it does not answer the request".to_owned())),
+        _ => Err(PostError::Unreadable(
+            "it does not answer the request".to_owned(),
+        )),
     }
 }
 
@@ -373,7 +379,11 @@ fn seconds_of(value: &str) -> Option<Duration> {
         return Some(Duration::from_secs(seconds));
     }
     let at = DateTime::parse_from_rfc2822(value.trim()).ok()?;
-    Some((at.with_timezone(&Utc) - Utc::now()).to_std().unwrap_or_default())
+    Some(
+        (at.with_timezone(&Utc) - Utc::now())
+            .to_std()
+            .unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]
@@ -387,7 +397,10 @@ mod tests {
         let request = RequestId::Number(3);
         let error = |id: Option<RequestId>| {
             let error = ErrorData::internal_error("it cannot be serialised", None);
-            correlated(&request, JsonRpcMessage::Error(JsonRpcError::new(id, error)))
+            correlated(
+                &request,
+                JsonRpcMessage::Error(JsonRpcError::new(id, error)),
+            )
         };
         assert!(error(Some(RequestId::Number(3))).is_ok());
         assert!(error(Some(RequestId::String("3".into()))).is_ok());
@@ -400,7 +413,10 @@ mod tests {
     #[test]
     fn a_wait_is_seconds_or_a_time() {
         assert_eq!(seconds_of(" 7 "), Some(Duration::from_secs(7)));
-        assert_eq!(seconds_of("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(
+            seconds_of("Wed, 21 Oct 2015 07:28:00 GMT"),
+            Some(Duration::ZERO)
+        );
         assert_eq!(seconds_of("soon"), None);
     }
 

@@ -12,7 +12,6 @@ use reqwest::{
 };
 use rmcp::{
     RoleClient,
-    model::JsonRpcMessage,
     service::TxJsonRpcMessage,
     transport::{
         Transport, common::client_side_sse::BoxedSseResponse,
@@ -26,7 +25,7 @@ use url::Url;
 use super::{
     authorized,
     lenient::{self, Message},
-    post::{self, PostError},
+    post,
     told::{HttpError, Told},
 };
 
@@ -90,12 +89,7 @@ impl SseTransport {
             .ok_or_else(|| unfit("the address of requests has another origin"))?;
         let (sender, messages) = mpsc::channel(READ_AHEAD);
         let stop = CancellationToken::new();
-        tokio::spawn(read(
-            Arc::clone(&way.server),
-            events,
-            sender,
-            stop.clone(),
-        ));
+        tokio::spawn(read(Arc::clone(&way.server), events, sender, stop.clone()));
         Ok(Self {
             way,
             endpoint,

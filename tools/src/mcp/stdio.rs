@@ -381,7 +381,10 @@ mod tests {
             "printf '{{\"id\":1,\"result\":\"'; head -c 200000 /dev/zero | tr '\\0' x; echo '\"}}'; echo '{answer}'"
         ));
         let first = text(&server.receive().await.unwrap());
-        assert!(first.contains("\"id\":1") && first.contains("65536 bytes"), "{first}");
+        assert!(
+            first.contains("\"id\":1") && first.contains("65536 bytes"),
+            "{first}"
+        );
         assert_eq!(text(&server.receive().await.unwrap()), answer);
         assert!(ending.get().is_none());
     }

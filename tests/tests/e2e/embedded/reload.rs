@@ -143,7 +143,9 @@ fn worker_in(stack: &Stack, folder: &str) -> Process {
 /// The pods of a cluster get a changed ConfigMap at different times.
 #[tokio::test]
 async fn an_agent_that_some_processes_do_not_know_yet_waits_for_a_process_that_does() {
-    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Done.")).await).await;
+    let model = Model::start(|_: &Request| Reply::text("Done.")).await;
+    // Every gateway takes a change over at a time of its own, and this test waits for a single gateway.
+    let stack = Stack::new(model).await.with_gateways(1);
     stack.configure(&format!("{FAST}[worker]\nwait_for_peer = \"5m\"\n"));
     let _gateway = stack.gateway().await;
     let _workers = (worker_in(&stack, "one"), worker_in(&stack, "two"));

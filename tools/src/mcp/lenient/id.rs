@@ -7,6 +7,7 @@ const MAX_KEPT: usize = 128;
 
 /// A pass over the bytes of a message.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the states of a scanner")]
 pub(in super::super) struct IdFinder {
     levels: usize,
     is_in_string: bool,
@@ -108,6 +109,6 @@ mod tests {
     fn only_an_answer_has_an_id() {
         assert_eq!(id_of(r#"{"id":1,"method":"roots/list"}"#), None);
         assert_eq!(id_of(r#"{"id":null,"result":{}}"#), None);
-        assert_eq!(id_of(r#"yyyyyyy"#), None);
+        assert_eq!(id_of(r"yyyyyyy"), None);
     }
 }

@@ -117,9 +117,9 @@ fn custom_result(message: &Message) -> Option<&Value> {
             ServerResult::CustomResult(custom) => Some(&custom.0),
             _ => None,
         },
-        JsonRpcMessage::Request(_)
-        | JsonRpcMessage::Notification(_)
-        | JsonRpcMessage::Error(_) => None,
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => {
+            None
+        }
     }
 }
 
@@ -136,4 +136,3 @@ pub(super) fn unreadable(id: RequestId, why: &str) -> Message {
 
 /// The code of an error that stands for an unreadable answer. No server of the protocol sends the code.
 pub(super) const UNREADABLE: ErrorCode = ErrorCode(i32::MIN);
-

@@ -22,7 +22,9 @@ pub(super) fn mend(message: &mut Value, flaws: &mut Flaws) {
     if message.contains_key("method") {
         return;
     }
-    let has_result = message.get("result").is_some_and(|result| !result.is_null());
+    let has_result = message
+        .get("result")
+        .is_some_and(|result| !result.is_null());
     match message.get_mut("error") {
         Some(Value::Null) => {
             flaws.note("`error` is null");
@@ -80,7 +82,10 @@ fn mend_error(error: &mut Value, flaws: &mut Flaws) {
     if fields.get("code").and_then(Value::as_i64) != code.map(i64::from) || code.is_none() {
         flaws.note("the code of the error is no number of 32 bits");
     }
-    let name = fields.get("code").and_then(Value::as_str).map(str::to_owned);
+    let name = fields
+        .get("code")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     fields.insert("code".to_owned(), json!(code.unwrap_or(INTERNAL_ERROR)));
     if !fields.get("message").is_some_and(Value::is_string) {
         flaws.note("the error has no text");
@@ -162,7 +167,9 @@ fn mend_answer(result: &mut Map<String, Value>, flaws: &mut Flaws) {
             vec![other]
         }
     };
-    let blocks = content.into_iter().filter_map(|block| mend_block(block, flaws));
+    let blocks = content
+        .into_iter()
+        .filter_map(|block| mend_block(block, flaws));
     result.insert("content".to_owned(), Value::Array(blocks.collect()));
     match result.get("isError") {
         Some(Value::String(word)) => {
@@ -188,17 +195,20 @@ fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
         }
         Value::String(text) => {
             flaws.note("a block of the content is a bare text");
-            return Some(text_block(text));
+            return Some(text_block(&text));
         }
         other => {
             flaws.note("a block of the content is no object");
-            return Some(text_block(other.to_string()));
+            return Some(text_block(&other.to_string()));
         }
     };
     for optional in ["annotations", "_meta", "icons"] {
         fields.remove(optional);
     }
-    let kind = fields.get("type").and_then(Value::as_str).map(str::to_owned);
+    let kind = fields
+        .get("type")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     let has_text = |field: &str| fields.get(field).is_some_and(Value::is_string);
     match kind.as_deref() {
         Some("text") if has_text("text") => {}
@@ -206,7 +216,11 @@ fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
             fields.insert("type".to_owned(), json!("text"));
         }
         Some(kind @ ("image" | "audio")) if has_text("data") => {
-            let mime_type = if kind == "image" { "image/png" } else { "audio/wav" };
+            let mime_type = if kind == "image" {
+                "image/png"
+            } else {
+                "audio/wav"
+            };
             default_text(&mut fields, "mimeType", mime_type, flaws);
         }
         Some("resource") if fields.get("resource").is_some_and(Value::is_object) => {
@@ -214,12 +228,19 @@ fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
             default_text(resource, "uri", "", flaws);
             drop_unless(resource, "mimeType", Value::is_string);
             drop_unless(resource, "_meta", Value::is_object);
-            if !["text", "blob"].iter().any(|field| resource.get(*field).is_some_and(Value::is_string)) {
+            if !["text", "blob"]
+                .iter()
+                .any(|field| resource.get(*field).is_some_and(Value::is_string))
+            {
                 default_text(resource, "text", "", flaws);
             }
         }
         Some("resource_link") if has_text("uri") => {
-            let uri = fields.get("uri").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let uri = fields
+                .get("uri")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
             default_text(&mut fields, "name", &uri, flaws);
             for text in ["title", "description", "mimeType"] {
                 drop_unless(&mut fields, text, Value::is_string);
@@ -228,14 +249,16 @@ fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
         }
         _ => {
             let kind = kind.unwrap_or_default();
-            flaws.note(format!("a block of the unknown type `{kind}` is shown as JSON"));
-            return Some(text_block(Value::Object(fields).to_string()));
+            flaws.note(format!(
+                "a block of the unknown type `{kind}` is shown as JSON"
+            ));
+            return Some(text_block(&Value::Object(fields).to_string()));
         }
     }
     Some(Value::Object(fields))
 }
 
-fn text_block(text: String) -> Value {
+fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
@@ -280,13 +303,21 @@ mod tests {
             {"inputSchema": {}}, null, 7,
         ]);
         let (result, flaws) = result_of(&json!({"tools": tools, "nextCursor": 2}));
-        let ServerResult::ListToolsResult(list) = result else { panic!("{result:?}") };
+        let ServerResult::ListToolsResult(list) = result else {
+            panic!("{result:?}")
+        };
         let names: Vec<_> = list.tools.iter().map(|tool| &*tool.name).collect();
         assert_eq!(names, ["good", "null", "missing", "boolean", "odd"]);
         let hints = list.tools[4].annotations.as_ref().unwrap();
-        assert_eq!((hints.read_only_hint, hints.idempotent_hint), (None, Some(true)));
+        assert_eq!(
+            (hints.read_only_hint, hints.idempotent_hint),
+            (None, Some(true))
+        );
         assert_eq!(list.next_cursor.as_deref(), Some("2"));
-        assert!(flaws.contains("`boolean`") && flaws.contains("without a name"), "{flaws}");
+        assert!(
+            flaws.contains("`boolean`") && flaws.contains("without a name"),
+            "{flaws}"
+        );
     }
 
     #[test]
@@ -305,7 +336,9 @@ mod tests {
             .collect();
         assert_eq!(texts, ["a", "b", "c", r#"{"type":"hologram","x":1}"#]);
         assert!(matches!(&found[4], ContentBlock::Image(image) if image.mime_type == "image/png"));
-        assert!(matches!(&found[5..], [ContentBlock::Resource(_), ContentBlock::ResourceLink(link)] if link.name == "x:z"));
+        assert!(
+            matches!(&found[5..], [ContentBlock::Resource(_), ContentBlock::ResourceLink(link)] if link.name == "x:z")
+        );
         let texts = [json!("whole"), json!({"type": "text", "text": "whole"})];
         for content in texts {
             assert_eq!(blocks(&content), [ContentBlock::text("whole")]);
@@ -316,19 +349,44 @@ mod tests {
     #[test]
     fn an_answer_that_is_almost_json_rpc_ends_its_request() {
         for (text, code, message) in [
-            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":"-32001","message":"no"}}"#, -32001, "no"),
-            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":"E_DENIED"}}"#, INTERNAL_ERROR, "E_DENIED"),
-            (r#"{"jsonrpc":"2.0","id":1,"error":"no","result":null}"#, INTERNAL_ERROR, "no"),
-            (r#"{"id":1,"error":{"code":-32000,"message":{"a":1}}}"#, -32000, r#"{"a":1}"#),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":"-32001","message":"no"}}"#,
+                -32001,
+                "no",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":"E_DENIED"}}"#,
+                INTERNAL_ERROR,
+                "E_DENIED",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"error":"no","result":null}"#,
+                INTERNAL_ERROR,
+                "no",
+            ),
+            (
+                r#"{"id":1,"error":{"code":-32000,"message":{"a":1}}}"#,
+                -32000,
+                r#"{"a":1}"#,
+            ),
         ] {
             let reading = read(text).unwrap();
             assert!(!reading.flaws.is_empty(), "{text}");
-            let JsonRpcMessage::Error(error) = reading.message else { panic!("{text}") };
-            assert_eq!((error.error.code.0, &*error.error.message), (code, message), "{text}");
+            let JsonRpcMessage::Error(error) = reading.message else {
+                panic!("{text}")
+            };
+            assert_eq!(
+                (error.error.code.0, &*error.error.message),
+                (code, message),
+                "{text}"
+            );
             assert_eq!(error.id.unwrap().to_string(), "1");
         }
         let both = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]},"error":null}"#;
-        assert!(matches!(read(both).unwrap().message, JsonRpcMessage::Response(_)));
+        assert!(matches!(
+            read(both).unwrap().message,
+            JsonRpcMessage::Response(_)
+        ));
         let text = read(r#"{"jsonrpc":"2.0","id":"1","result":"done"}"#).unwrap();
         assert!(matches!(text.message, JsonRpcMessage::Response(_)));
         let number = read(r#"{"jsonrpc":"2.0","id":1,"result":7}"#).unwrap();

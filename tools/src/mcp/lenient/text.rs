@@ -1,5 +1,7 @@
 //! Repairs JSON that is almost JSON.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::Flaws;
@@ -16,13 +18,18 @@ pub(super) fn read(text: &str, flaws: &mut Flaws) -> Option<Value> {
     let starts = text.match_indices('{').map(|(at, _)| at).take(MAX_TRIES);
     for start in starts {
         let mut repair = Repair::new(text.get(start..)?);
-        let Some(repaired) = repair.run() else { continue };
+        let Some(repaired) = repair.run() else {
+            continue;
+        };
         let Ok(value) = serde_json::from_str::<Value>(&repaired) else {
             continue;
         };
         // Other text may have braces, too.
         let is_message = |field: &str| value.get(field).is_some();
-        if !["jsonrpc", "id", "method"].iter().any(|field| is_message(field)) {
+        if !["jsonrpc", "id", "method"]
+            .iter()
+            .any(|field| is_message(field))
+        {
             continue;
         }
         let end = start + repair.at;
@@ -39,6 +46,7 @@ pub(super) fn read(text: &str, flaws: &mut Flaws) -> Option<Value> {
 }
 
 /// A pass over a text, from the begin of an object to its end.
+#[expect(clippy::struct_excessive_bools, reason = "each flaw is found or not")]
 struct Repair<'a> {
     text: &'a str,
     at: usize,
@@ -67,7 +75,10 @@ impl<'a> Repair<'a> {
     fn flaws(&self) -> impl Iterator<Item = &'static str> {
         [
             (self.has_lone_surrogates, "a text is cut within a character"),
-            (self.has_bad_escapes, "a text has characters that JSON escapes"),
+            (
+                self.has_bad_escapes,
+                "a text has characters that JSON escapes",
+            ),
             (self.has_other_numbers, "NaN and infinite numbers are null"),
             (self.is_too_deep, "parts below 100 levels are left out"),
         ]
@@ -149,7 +160,8 @@ impl<'a> Repair<'a> {
                 }
                 '\\' => self.escape()?,
                 next if next < ' ' => {
-                    self.output.push_str(&format!("\\u{:04x}", u32::from(next)));
+                    // Writing to a `String` cannot fail.
+                    let _ = write!(self.output, "\\u{:04x}", u32::from(next));
                     self.has_bad_escapes = true;
                 }
                 next => self.output.push(next),
@@ -226,19 +238,27 @@ mod tests {
 
     #[test]
     fn a_text_that_is_cut_in_a_character_is_read() {
-        let (value, flaws) = repaired(r#"{"id":1,"a":"x\ud83d","b":"\ud83d\ude00","c":"\udc00y"}"#).unwrap();
-        assert_eq!(value, json!({"id": 1, "a": "x\u{FFFD}", "b": "😀", "c": "\u{FFFD}y"}));
+        let (value, flaws) =
+            repaired(r#"{"id":1,"a":"x\ud83d","b":"\ud83d\ude00","c":"\udc00y"}"#).unwrap();
+        assert_eq!(
+            value,
+            json!({"id": 1, "a": "x\u{FFFD}", "b": "😀", "c": "\u{FFFD}y"})
+        );
         assert_eq!(flaws, "a text is cut within a character");
     }
 
     #[test]
     fn numbers_and_escapes_of_other_languages_are_read() {
-        let text = "{\"id\":1,\"a\":[NaN,-Infinity,Infinity],\"b\":\"C:\\dir\\x\tNaN\",\"c\":\"\\uzz\"}";
+        let text =
+            "{\"id\":1,\"a\":[NaN,-Infinity,Infinity],\"b\":\"C:\\dir\\x\tNaN\",\"c\":\"\\uzz\"}";
         let (value, flaws) = repaired(text).unwrap();
         assert_eq!(value["a"], json!([null, null, null]));
         assert_eq!(value["b"], "C:\\dir\\x\tNaN");
         assert_eq!(value["c"], "\\uzz");
-        assert!(flaws.contains("escapes") && flaws.contains("NaN"), "{flaws}");
+        assert!(
+            flaws.contains("escapes") && flaws.contains("NaN"),
+            "{flaws}"
+        );
     }
 
     #[test]

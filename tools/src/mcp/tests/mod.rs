@@ -198,9 +198,18 @@ async fn names(client: &McpServer) -> Vec<String> {
 #[tokio::test]
 async fn a_tool_that_may_have_run_is_not_called_again() {
     let unknown = [
-        (500, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32603,"message":"it cannot be serialised"}}"#),
-        (200, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"it cannot be serialised"}}"#),
-        (400, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"it cannot be serialised"}}"#),
+        (
+            500,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32603,"message":"it cannot be serialised"}}"#,
+        ),
+        (
+            200,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"it cannot be serialised"}}"#,
+        ),
+        (
+            400,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"it cannot be serialised"}}"#,
+        ),
         (200, r#"{"jsonrpc":"2.0","id":ID,"result":7}"#),
         (502, "<html>Bad Gateway</html>"),
         (503, "{}"),
@@ -211,8 +220,15 @@ async fn a_tool_that_may_have_run_is_not_called_again() {
         echo(&client).await.unwrap();
         server.script([Scripted::json(status, body)]);
         let error = echo(&client).await.unwrap_err();
-        assert!(matches!(error, ToolError::Interrupted(_)), "{status} {body}: {error:?}");
-        assert_eq!((server.sessions(), server.calls()), (1, 2), "{status} {body}");
+        assert!(
+            matches!(error, ToolError::Interrupted(_)),
+            "{status} {body}: {error:?}"
+        );
+        assert_eq!(
+            (server.sessions(), server.calls()),
+            (1, 2),
+            "{status} {body}"
+        );
         assert_eq!(echo(&client).await, Ok(json!("echo")));
     }
 }
@@ -223,10 +239,14 @@ async fn an_answer_with_a_status_of_http_is_the_result_of_its_call() {
     let server = Server::start(Refusal::NotFound).await;
     let client = client(&server, Effect::Once);
     echo(&client).await.unwrap();
-    let not_found = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32004,"message":"order not found"}}"#;
+    let not_found =
+        r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32004,"message":"order not found"}}"#;
     server.script([Scripted::json(404, not_found)]);
     let error = echo(&client).await.unwrap_err();
-    assert!(matches!(&error, ToolError::Failed(why) if why.contains("order not found")), "{error:?}");
+    assert!(
+        matches!(&error, ToolError::Failed(why) if why.contains("order not found")),
+        "{error:?}"
+    );
     assert_eq!((server.sessions(), server.calls()), (1, 2));
 }
 
@@ -283,7 +303,10 @@ async fn an_answer_that_is_almost_exact_is_read() {
     let server = Server::start(Refusal::NotFound).await;
     let client = client(&server, Effect::Once);
     let content = |content: &str| {
-        Scripted::json(200, &format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"content":{content}}}}}"#))
+        Scripted::json(
+            200,
+            &format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"content":{content}}}}}"#),
+        )
     };
     server.script([
         content(r#"[{"type":"text","text":"cut \ud83d"}]"#),

@@ -83,7 +83,11 @@ async fn listen(
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, receiver) = mpsc::unbounded_channel();
     *events.lock().unwrap() = Some(sender);
-    let address = stream::once(async { Event::default().event("endpoint").data("/messages?session=1") });
+    let address = stream::once(async {
+        Event::default()
+            .event("endpoint")
+            .data("/messages?session=1")
+    });
     let answers = stream::unfold(receiver, |mut receiver| async {
         let answer: Value = receiver.recv().await?;
         let event = Event::default().event("message").data(answer.to_string());
