@@ -1,6 +1,7 @@
 //! Reads the messages of servers as servers really send them: repairs JSON that is almost JSON, and fields that almost have
 //! their type.
 //!
+//! - `flaws`: what was repaired in a message
 //! - `text`: the repair of JSON
 //! - `shape`: the repair of fields
 //! - `id`: the id of an answer that is too large to be kept
@@ -8,10 +9,12 @@
 //! Pure. A repair never guesses at a meaning: the rest of a broken part is kept, or the part is left out with a flaw, which the
 //! caller logs.
 
+mod flaws;
 mod id;
 mod shape;
 mod text;
 
+pub(super) use flaws::Flaws;
 pub(super) use id::IdFinder;
 use rmcp::{
     RoleClient,
@@ -24,49 +27,12 @@ use serde_json::Value;
 /// A message of a server.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
-/// The most flaws that a message reports; further flaws are counted.
-const MAX_FLAWS: usize = 8;
-/// The most characters of a flaw.
-const MAX_FLAW_CHARS: usize = 200;
-
 /// A message, and what was wrong with its text.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) message: Message,
     /// Empty for an exact message.
     pub(super) flaws: Flaws,
-}
-
-/// What was repaired in a message, and what was left out of it.
-#[derive(Debug, Default)]
-pub(super) struct Flaws {
-    noted: Vec<String>,
-    others: usize,
-}
-
-impl Flaws {
-    fn note(&mut self, flaw: impl Into<String>) {
-        if self.noted.len() < MAX_FLAWS {
-            let flaw: String = flaw.into().chars().take(MAX_FLAW_CHARS).collect();
-            self.noted.push(flaw);
-        } else {
-            self.others += 1;
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.noted.is_empty()
-    }
-}
-
-impl std::fmt::Display for Flaws {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.noted.join("; "))?;
-        match self.others {
-            0 => Ok(()),
-            others => write!(formatter, "; and {others} more"),
-        }
-    }
 }
 
 /// Reads a message. Returns `None` for a text that is no message of JSON-RPC.

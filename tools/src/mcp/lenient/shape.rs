@@ -3,14 +3,14 @@
 use rmcp::model::RequestId;
 use serde_json::{Map, Value, json};
 
-use super::Flaws;
+use super::flaws::Flaws;
 
 /// The code of an error whose own code is no number: "internal error" of JSON-RPC.
 const INTERNAL_ERROR: i32 = -32603;
 /// The text of an error without a text.
 const NO_TEXT: &str = "the server gave no reason";
 
-/// Repairs a message in place.
+/// Repairs the fields of a message.
 pub(super) fn mend(message: &mut Value, flaws: &mut Flaws) {
     let Some(message) = message.as_object_mut() else {
         return;
@@ -189,18 +189,7 @@ fn mend_answer(result: &mut Map<String, Value>, flaws: &mut Flaws) {
 fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
     let mut fields = match block {
         Value::Object(fields) => fields,
-        Value::Null => {
-            flaws.note("a block of the content is null, and is left out");
-            return None;
-        }
-        Value::String(text) => {
-            flaws.note("a block of the content is a bare text");
-            return Some(text_block(&text));
-        }
-        other => {
-            flaws.note("a block of the content is no object");
-            return Some(text_block(&other.to_string()));
-        }
+        other => return mend_bare_block(other, flaws),
     };
     for optional in ["annotations", "_meta", "icons"] {
         fields.remove(optional);
@@ -256,6 +245,24 @@ fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
         }
     }
     Some(Value::Object(fields))
+}
+
+/// Repairs a block that is no object.
+fn mend_bare_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
+    match block {
+        Value::Null => {
+            flaws.note("a block of the content is null, and is left out");
+            None
+        }
+        Value::String(text) => {
+            flaws.note("a block of the content is a bare text");
+            Some(text_block(&text))
+        }
+        other => {
+            flaws.note("a block of the content is no object");
+            Some(text_block(&other.to_string()))
+        }
+    }
 }
 
 fn text_block(text: &str) -> Value {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Flaws;
+use super::flaws::Flaws;
 
 /// The most levels of a message. serde_json reads 127 levels.
 const MAX_LEVELS: usize = 100;
