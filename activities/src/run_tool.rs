@@ -19,7 +19,9 @@ use everturn_store::{
     BlobFiles, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, WorkerId,
 };
 use everturn_supervisor::failpoint;
-use everturn_tools::{CheckedTool, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry};
+use everturn_tools::{
+    CheckedTool, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry, Wait,
+};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
@@ -122,6 +124,8 @@ impl ToolRunner {
         }
         let cancellation = CancellationToken::new();
         let (progress, events) = (Progress::default(), ToolEvents::default());
+        let wait = Wait::default();
+        wait.begin("the definition of the tool");
         // At the end of the attempt, the guard cancels the tool's tasks outside the future.
         let _ends_with_attempt = cancellation.clone().drop_guard();
         let context = ToolContext {
@@ -144,6 +148,7 @@ impl ToolRunner {
             cancellation,
             progress: progress.clone(),
             events: events.clone(),
+            wait: wait.clone(),
         };
         let input = record.call.tool_input.clone().unwrap_or_default();
         let started = Instant::now();
@@ -151,6 +156,7 @@ impl ToolRunner {
             let found = self.tools.find(tool_name, context.asker()).await?;
             agreed(&found, &record.call).map_err(ToolError::Failed)?;
             found.validate(&input).map_err(ToolError::Failed)?;
+            context.wait.end();
             self.threads
                 .run(Arc::clone(found.tool()), context, input)
                 .await
@@ -165,7 +171,7 @@ impl ToolRunner {
                 Ok(end.with_events(events.take()))
             }
             Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
-            Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
+            Ended::OutOfTime => Ok(out_of_time(&record, wait.reason(), duration_ms)),
             Ended::Stopped if attempt.is_worker_stopping() => Err(fail::transient(
                 FailureCode::Internal,
                 "The worker shut down while the tool ran.",
@@ -195,8 +201,15 @@ fn failed(
     }
 }
 
-fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
+/// `waited_for` is the reason of a call that has not reached its tool.
+fn out_of_time(record: &ToolRecord, waited_for: Option<String>, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
+    if let Some(reason) = waited_for {
+        let message = format!(
+            "The tool was not called, because the call waited for {reason} for {seconds} s."
+        );
+        return ToolEnd::failed(&message, duration_ms);
+    }
     let message = format!("The tool did not finish within {seconds} s and was stopped.");
     if record.call.may_run_again() {
         ToolEnd::failed(&message, duration_ms)

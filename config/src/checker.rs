@@ -34,6 +34,8 @@ pub(super) struct Checker<'a> {
     read_by: ReadBy<'a>,
     seen: &'a mut SeenFiles,
     problems: Vec<Problem>,
+    /// The unset variables of a part that may lack variables.
+    lacking: Option<Vec<String>>,
 }
 
 impl<'a> Checker<'a> {
@@ -43,6 +45,7 @@ impl<'a> Checker<'a> {
             read_by,
             seen,
             problems: Vec::new(),
+            lacking: None,
         }
     }
 
@@ -168,12 +171,25 @@ impl<'a> Checker<'a> {
         };
         let value = environment(name);
         if value.is_none() {
-            self.wrong(
-                at,
-                format!("the environment variable {name} named by `{key}` is not set"),
-            );
+            let message = format!("the environment variable {name} named by `{key}` is not set");
+            match &mut self.lacking {
+                Some(lacking) => lacking.push(message),
+                None => self.wrong(at, message),
+            }
         }
         value
+    }
+
+    /// Checks a part without which the process can start. Returns the messages about unset variables of the part, which are
+    /// no mistakes of the file.
+    pub(super) fn without_variables<T>(
+        &mut self,
+        part: impl FnOnce(&mut Self) -> T,
+    ) -> (T, Vec<String>) {
+        let outer = self.lacking.replace(Vec::new());
+        let checked = part(self);
+        let lacking = std::mem::replace(&mut self.lacking, outer);
+        (checked, lacking.unwrap_or_default())
     }
 
     /// True when a worker reads the file. The programs of a worker's file run on this machine.

@@ -3,6 +3,7 @@
 //!
 //! - `metric`: [`Metric`], the type of a metric
 //! - [`turns`]: turns, their calls of models and tools, and the time of their saves
+//! - [`mcp`]: connections to MCP servers
 //! - [`gateway`]: requests, readers, and stalled turns
 //! - [`process`]: metrics of every process
 //! - [`names`]: the configured agents and tools, which labels may name, and the owners of the agents
@@ -15,6 +16,7 @@
 //! crates of some ports depend on this crate. Decisions never depend on metrics.
 
 pub mod gateway;
+pub mod mcp;
 mod metric;
 pub mod names;
 pub mod process;
@@ -25,7 +27,7 @@ pub use metric::{Kind, Metric, switch_on};
 
 /// Returns the metrics of Everturn. Temporal's SDK adds metrics with names that begin with `temporal_`.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    [turns::ALL, gateway::ALL, process::ALL, names::ALL]
+    [turns::ALL, mcp::ALL, gateway::ALL, process::ALL, names::ALL]
         .into_iter()
         .flatten()
         .copied()

@@ -3,7 +3,7 @@
 use everturn_proto::words::DEFAULT_TENANT;
 use tokio_util::sync::CancellationToken;
 
-use crate::{events::ToolEvents, progress::Progress};
+use crate::{events::ToolEvents, progress::Progress, wait::Wait};
 
 /// The tenant and agent that ask for tools. A source may return different tools for every asker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct ToolContext {
     pub progress: Progress,
     /// Receives events from the tool for the turn.
     pub events: ToolEvents,
+    /// Why the tool has not begun, if the call waits.
+    pub wait: Wait,
 }
 
 impl ToolContext {
@@ -78,6 +80,7 @@ impl ToolContext {
             cancellation: CancellationToken::new(),
             progress: Progress::default(),
             events: ToolEvents::default(),
+            wait: Wait::default(),
         }
     }
 }

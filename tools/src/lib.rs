@@ -40,6 +40,7 @@ pub mod skills;
 mod testing;
 mod tool;
 mod typed;
+mod wait;
 
 pub use everturn_proto::words::Effect;
 
@@ -52,3 +53,4 @@ pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use tool::{Tool, ToolOrigin, ToolSpec};
 pub use typed::{TypedTool, typed};
+pub use wait::Wait;

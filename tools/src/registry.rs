@@ -40,6 +40,12 @@ pub trait ToolSource: Send + Sync {
     /// missing.
     async fn find(&self, name: &str, asker: Asker<'_>) -> Result<CheckedTool, ToolError>;
 
+    /// Returns the source's words to the model about its tools: how to use the tools, or that they are missing now. See
+    /// [`Self::tools`], which waits for the source.
+    async fn note(&self, _: Asker<'_>) -> Option<String> {
+        None
+    }
+
     /// Closes open connections. The source is not used afterwards.
     async fn close(&self) {}
 }
@@ -195,6 +201,22 @@ impl ToolRegistry {
             );
         }
         Ok(tools)
+    }
+
+    /// Returns the words of the listed sources to the model about their tools, in the order of the sources' names. Follows
+    /// [`Self::offered`], which waits for the sources.
+    pub async fn notes<I>(&self, listed: I, asker: Asker<'_>) -> Vec<String>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let listed = listed.into_iter();
+        let named: BTreeSet<String> = listed
+            .filter_map(|name| names::source_of(name.as_ref()).map(str::to_owned))
+            .collect();
+        let named = named.iter().filter_map(|name| self.sources.get(name));
+        let notes = join_all(named.map(|source| source.note(asker))).await;
+        notes.into_iter().flatten().collect()
     }
 
     /// Returns the tools of all listed sources, which are asked concurrently.

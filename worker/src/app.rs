@@ -96,7 +96,7 @@ impl App {
             Command::Migrate => roles::migrate::run(&cli.common).await,
             Command::Config(options) => match options.command {
                 ConfigCommand::Check(options) => {
-                    roles::config::check(&cli.common, options, self.tools)
+                    Box::pin(roles::config::check(&cli.common, options, self.tools)).await
                 }
             },
             Command::Init(options) => roles::init::run(&options),

@@ -48,6 +48,8 @@ impl RequestMaker<'_> {
         {
             tools.extend(self.tools.spec(read_result::NAME));
         }
+        let listed = agent.tools.iter().map(|tool| tool.name.as_str());
+        let notes = self.tools.notes(listed, self.asker(agent)).await;
         let request = ModelRequest {
             provider: agent.provider.clone(),
             model: model_of(agent, self.agent_hash)?,
@@ -58,7 +60,7 @@ impl RequestMaker<'_> {
             prices: agent.prices,
             cache_key: ids::cache_key(&self.caller.tenant_id, &self.caller.conversation_id),
             files: self.files.read(agent, &messages).await?,
-            instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
+            instructions: instructions(agent, notes),
             messages,
             tools: tools.iter().map(offered).collect(),
             silence: Some(Duration::from_millis(agent.llm_timeout_ms.into())),
@@ -70,20 +72,21 @@ impl RequestMaker<'_> {
         Ok((request, tools))
     }
 
+    fn asker<'a>(&'a self, agent: &'a AgentDefinition) -> Asker<'a> {
+        Asker {
+            tenant_id: &self.caller.tenant_id,
+            agent: &agent.name,
+        }
+    }
+
     /// Returns the definitions of the agent's currently available tools.
     async fn tools_of(&self, agent: &AgentDefinition) -> Result<Vec<ToolSpec>, ActivityError> {
         let (delegate, registered): (Vec<_>, Vec<_>) = agent
             .tools
             .iter()
             .partition(|tool| tool.kind() == ToolKind::Delegate);
-        let asker = Asker {
-            tenant_id: &self.caller.tenant_id,
-            agent: &agent.name,
-        };
-        let tools = self
-            .tools
-            .specs(registered.iter().map(|tool| tool.name.as_str()), asker)
-            .await;
+        let registered = registered.iter().map(|tool| tool.name.as_str());
+        let tools = self.tools.specs(registered, self.asker(agent)).await;
         // The definition of the call has only tools that this worker may have (`here`).
         let mut tools =
             tools.map_err(|error| fail::permanent(FailureCode::Internal, error.to_string()))?;
@@ -94,6 +97,14 @@ impl RequestMaker<'_> {
         );
         Ok(tools)
     }
+}
+
+/// Returns the agent's instructions, and behind them the words of the sources of tools. The agent's part comes first, so that it
+/// stays the same for the provider's cache.
+fn instructions(agent: &AgentDefinition, notes: Vec<String>) -> Option<String> {
+    let own = Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty());
+    let parts: Vec<_> = own.into_iter().chain(notes).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// Returns a tool's definition as the model reads it.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{agents, file::File};
+use crate::{agents, file::File, tools::mcp};
 
 type Tables = BTreeMap<String, BTreeSet<String>>;
 
@@ -77,10 +77,11 @@ fn accepted_tables() -> Tables {
             tables.insert(table, keys);
         }
     }
-    // Entries of `tools` are read by hand.
+    // Entries of `tools` are read by hand, and so are keys beside the tables of servers.
     let by_hand = [
         ("agents.NAME.tools", &agents::TOOL_KEYS[..]),
         ("agents.NAME.tools.approval", &agents::APPROVAL_KEYS[..]),
+        ("mcp", &mcp::KEYS[..]),
     ];
     for (table, keys) in by_hand {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();

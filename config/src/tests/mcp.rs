@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use everturn_tools::{
     Effect,
     mcp::{
-        ClientAuth, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation, TokenSource,
+        ClientAuth, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation,
+        ServerOptions, TokenSource,
     },
 };
 
@@ -76,8 +77,12 @@ fn what_is_wrong_is_said() {
             "not values",
         ),
         (
-            "[mcp.a]\nurl = \"http://x\"\nheaders_env = {authorization = \"MISSING\"}",
-            "MISSING named by `headers_env`",
+            "[mcp.a]\nurl = \"http://x\"\nenv = {A = \"b\"}",
+            "`env` belongs to a server with a `command`",
+        ),
+        (
+            "[mcp]\nimport = \"/nowhere/mcp.json\"",
+            "mcp.json cannot be read",
         ),
         (
             "[mcp.a]\ncommand = [\"x\"]\nenv_from = [\"A=b\"]",
@@ -103,6 +108,126 @@ fn what_is_wrong_is_said() {
     ] {
         let error = error(table);
         assert!(error.contains(expected), "{table}: {error}");
+    }
+}
+
+/// A worker starts without the server, and the other servers stay.
+#[test]
+fn a_server_that_lacks_a_variable_stops_no_worker() {
+    let lacking = [
+        "url = \"http://x\"\nheaders_env = {authorization = \"MISSING\"}",
+        "command = [\"x\"]\nenv_from = [\"MISSING\"]",
+        "url = \"https://h/mcp\"\n[mcp.a.oauth]\nissuer = \"https://login\"\nclient_id = \"c\"\nclient_secret_env = \"MISSING\"",
+    ];
+    for table in lacking {
+        let text = format!("[mcp.a]\n{table}\n[mcp.b]\nurl = \"http://y\"\n");
+        let servers = parse(&text).unwrap().mcp;
+        let ServerLocation::Unusable { reason } = &servers[0].location else {
+            panic!("{servers:?}")
+        };
+        assert!(reason.contains("MISSING named by"), "{reason}");
+        assert!(matches!(&servers[1].location, ServerLocation::Url { .. }));
+    }
+}
+
+/// Returns the servers of a file of a client of MCP, beside tables of the configuration.
+fn imported(json: &str, tables: &str) -> Result<Vec<ServerOptions>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mcp.json");
+    std::fs::write(&file, json).unwrap();
+    let text = format!("[mcp]\nimport = \"{}\"\n{tables}", file.display());
+    let config = parse(&text).map_err(|error| error.to_string())?;
+    Ok(config.mcp)
+}
+
+#[test]
+fn a_pasted_file_of_servers_works_as_it_is() {
+    let json = r#"{"mcpServers": {
+        "files": {"command": "npx", "args": ["-y", "server-filesystem", "${HOME:-/home/me}"], "env": {"LEVEL": "debug", "TOKEN": "${TOKEN}", "N": 3},
+                  "type": "stdio", "autoApprove": []},
+        "My Web Server": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${env:KEY}"}},
+        "lacks": {"command": "uvx", "args": ["x"], "env": {"A": "${NOT_SET}"}},
+        "asks": {"command": "uvx", "env": {"A": "${input:token}"}},
+        "off": {"command": "x", "disabled": true}}}"#;
+    let servers = imported(json, "[mcp.files]\neffects = {read = \"read\"}\n").unwrap();
+    let by_name = |name: &str| servers.iter().find(|server| server.name == name).unwrap();
+    let files = by_name("files");
+    assert_eq!(files.effects["read"], Effect::Read);
+    let ServerLocation::Command {
+        command,
+        environment,
+        ..
+    } = &files.location
+    else {
+        panic!("{files:?}")
+    };
+    assert_eq!(command.join(" "), "npx -y server-filesystem /home/me");
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(
+        environment[..],
+        [
+            pair("LEVEL", "debug"),
+            pair("N", "3"),
+            pair("TOKEN", "secret")
+        ]
+    );
+    let web = by_name("My-Web-Server");
+    assert!(
+        matches!(&web.location, ServerLocation::Url { headers, .. } if headers[..] == [pair("Authorization", "Bearer k")])
+    );
+    for (name, expected) in [("lacks", "NOT_SET"), ("asks", "a person at a keyboard")] {
+        let server = by_name(name);
+        assert!(
+            matches!(&server.location, ServerLocation::Unusable { reason } if reason.contains(expected)),
+            "{server:?}"
+        );
+    }
+    assert_eq!(servers.len(), 4);
+}
+
+#[test]
+fn an_imported_file_that_is_wrong_is_a_clear_error() {
+    for (json, tables, expected) in [
+        ("{", "", "is no JSON"),
+        ("[]", "", "no object `mcpServers`"),
+        (
+            r#"{"mcpServers": {"a": 1}}"#,
+            "",
+            "server `a`: a server is an object",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"command": {}}}}"#,
+            "",
+            "server `a`: `command`",
+        ),
+        (
+            r#"{"mcpServers": {"a": {}}}"#,
+            "",
+            "either a `command` or a `url`",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"type": "pigeon", "url": "http://x"}}}"#,
+            "",
+            "\"pigeon\" is unknown",
+        ),
+        (
+            r#"{"mcpServers": {"a b": {"url": "http://x"}, "a-b": {"url": "http://x"}}}"#,
+            "",
+            "two servers",
+        ),
+        (
+            r#"{"mcpServers": {"日本": {"url": "http://x"}}}"#,
+            "",
+            "1 to 30 letters",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"url": "http://x"}}}"#,
+            "[mcp.a]\nurl = \"http://y\"\n",
+            "also has a server `a`",
+        ),
+    ] {
+        let error = imported(json, tables).unwrap_err();
+        assert!(error.contains(expected), "{json}: {error}");
     }
 }
 
@@ -183,7 +308,7 @@ fn oauth(text: &str) -> OAuthOptions {
     let servers = parse(text).unwrap().mcp;
     match &servers[0].location {
         ServerLocation::Url { oauth, .. } => *oauth.clone().unwrap(),
-        ServerLocation::Command { .. } => panic!("{servers:?}"),
+        _ => panic!("{servers:?}"),
     }
 }
 
@@ -242,10 +367,6 @@ fn what_is_wrong_with_oauth_is_said() {
         ("ISSUER; ID; client_id_env = 'KEY'; SECRET", id),
         ("ISSUER; ID", "either a `client_secret_env` or"),
         ("ISSUER; ID; client_secret_env = 'hunter2'", "not values"),
-        (
-            "ISSUER; ID; client_secret_env = 'NONE'",
-            "NONE named by `client_secret_env`",
-        ),
         (
             "ISSUER; ID; client_secret_file = '/{tenant}'",
             "`{tenant}` in `client_secret_file` needs",

@@ -13,7 +13,7 @@ fn servers(text: &str) -> Vec<(String, Policy)> {
     servers
         .filter_map(|server| match server.location {
             ServerLocation::Command { launch, .. } => Some((server.name, launch.policy()?.clone())),
-            ServerLocation::Url { .. } => None,
+            ServerLocation::Url { .. } | ServerLocation::Unusable { .. } => None,
         })
         .collect()
 }

@@ -1,6 +1,12 @@
 //! A connection to a server: the list of tools, and calls with their progress and cancel.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use everturn_telemetry::trace;
 use rmcp::{
@@ -21,7 +27,9 @@ use super::{
     handshake::{Era, Greeted, Handshake, Running},
     oauth::Access,
     options::{ServerLocation, ServerOptions},
+    stderr::Tail,
     stdio::{Ending, Written},
+    vital::Vital,
 };
 use crate::context::ToolContext;
 
@@ -40,15 +48,27 @@ pub(super) struct Connection {
     handler: Handler,
     ending: Ending,
     stop: CancellationToken,
+    vital: Vital,
+    has_answered: AtomicBool,
+}
+
+/// The facts of earlier connections for a new connection.
+pub(super) struct Before {
+    /// The first request of the last connection.
+    pub(super) era: Option<Era>,
+    /// The time limit for the new connection.
+    pub(super) limit: Duration,
+    /// Gets the last lines on the standard error of a program.
+    pub(super) tail: Tail,
 }
 
 impl Connection {
-    /// Starts or reaches the server and lists its tools. `era` is the first request of an earlier connection.
+    /// Starts or reaches the server and lists its tools, within the time limit.
     pub(super) async fn open(
         options: &ServerOptions,
         access: Option<&Arc<Access>>,
         stop: CancellationToken,
-        era: Option<Era>,
+        before: &Before,
     ) -> Result<(Self, Running, Vec<Tool>), ConnectError> {
         let open = async {
             let handler = Handler::default();
@@ -57,18 +77,22 @@ impl Connection {
                 access,
                 handler: &handler,
                 stop: &stop,
+                tail: &before.tail,
             };
             let Greeted {
                 running,
                 era,
                 ending,
-            } = handshake.shake_hands(era).await?;
+            } = handshake.shake_hands(before.era).await?;
+            let peer = running.peer().clone();
             let connection = Self {
-                peer: running.peer().clone(),
+                vital: Vital::new(options, &peer, &ending, &stop),
+                peer,
                 era,
                 handler,
                 ending,
                 stop,
+                has_answered: AtomicBool::new(false),
             };
             let tools = connection
                 .list_tools(options.max_tools)
@@ -76,8 +100,8 @@ impl Connection {
                 .map_err(ConnectError::List)?;
             Ok((connection, running, tools))
         };
-        let opened = tokio::time::timeout(options.connect_timeout, open).await;
-        opened.unwrap_or(Err(ConnectError::TimedOut(options.connect_timeout)))
+        let opened = tokio::time::timeout(before.limit, open).await;
+        opened.unwrap_or(Err(ConnectError::TimedOut(before.limit)))
     }
 
     /// Returns the server's tools, but at most `max_tools` and one more, so that the caller notices a longer list.
@@ -97,6 +121,11 @@ impl Connection {
         }
         tools.truncate(max_tools.saturating_add(1));
         Ok(tools)
+    }
+
+    /// Returns the server's own description: its name, version, protocol and instructions.
+    pub(super) fn server(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
     }
 
     /// Waits until the server reports changed tools. See [`Self::subscribe`].
@@ -144,7 +173,7 @@ impl Connection {
         // For a request over HTTP, the client cannot know how far the request came.
         let may_know_of_it = || match server.location {
             ServerLocation::Command { .. } => written.has_begun(),
-            ServerLocation::Url { .. } => true,
+            ServerLocation::Url { .. } | ServerLocation::Unusable { .. } => true,
         };
         let options = PeerRequestOptions::no_options().with_meta(meta(context, server.tell_caller));
         let mut call = self
@@ -154,7 +183,7 @@ impl Connection {
             .map_err(|_ended| CallError::NotSent)?;
         let mut progress = self.handler.watch(call.progress_token.clone());
         let unanswered = CancelOnDrop {
-            peer: &self.peer,
+            connection: self,
             id: Some(call.id.clone()),
         };
         let idle_timeout = server.idle_timeout.unwrap_or(UNLIMITED);
@@ -164,6 +193,9 @@ impl Connection {
                 biased;
                 answer = &mut call.rx => {
                     unanswered.disarm();
+                    if answer.is_ok() {
+                        self.has_answered.store(true, Ordering::Relaxed);
+                    }
                     return answer
                         .unwrap_or(Err(ServiceError::TransportClosed))
                         .map_err(|error| self.explained(error, may_know_of_it()));
@@ -201,6 +233,11 @@ impl Connection {
         self.stop.is_cancelled() || self.peer.is_transport_closed()
     }
 
+    /// Returns true after the first answer to a call.
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
     /// Returns the reason if this side has ended the connection.
     pub(super) fn ending(&self) -> Option<&str> {
         self.ending.get().map(String::as_str)
@@ -219,9 +256,10 @@ impl Connection {
     }
 }
 
-/// Tells the server on drop that the call is cancelled, unless the server has answered.
+/// Tells the server on drop that the call is cancelled, unless the server has answered. A server that does not answer any
+/// more is restarted.
 struct CancelOnDrop<'a> {
-    peer: &'a Peer<RoleClient>,
+    connection: &'a Connection,
     id: Option<RequestId>,
 }
 
@@ -234,7 +272,7 @@ impl CancelOnDrop<'_> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
-        let peer = self.peer.clone();
+        let (peer, vital) = (self.connection.peer.clone(), self.connection.vital.clone());
         let reason = Some("the call was cancelled or timed out".to_owned());
         tokio::spawn(async move {
             let told = peer
@@ -244,6 +282,7 @@ impl Drop for CancelOnDrop<'_> {
                 tracing::debug!(%error, "an MCP server was not told of a cancel");
             }
         });
+        tokio::spawn(vital.check());
     }
 }
 

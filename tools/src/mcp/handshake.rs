@@ -23,7 +23,7 @@ use super::{
     options::{ServerLocation, ServerOptions},
     secrets::SecretFile,
     sse::SseTransport,
-    stderr::Log,
+    stderr::{Log, Tail},
     stdio::{ChildTransport, Ending},
     told::Told,
 };
@@ -61,6 +61,8 @@ pub(super) struct Handshake<'a> {
     pub(super) handler: &'a Handler,
     /// Ends the connection.
     pub(super) stop: &'a CancellationToken,
+    /// Gets the last lines on the standard error of a program.
+    pub(super) tail: &'a Tail,
 }
 
 /// A connection after its handshake.
@@ -111,6 +113,9 @@ impl Handshake<'_> {
         };
         let (handler, stop) = (self.handler.clone(), self.stop.child_token());
         let running = match &self.options.location {
+            ServerLocation::Unusable { reason } => {
+                return Err(ConnectError::Options(reason.clone()));
+            }
             ServerLocation::Command { .. } => {
                 let child = self.start(ending.clone()).await?;
                 let log = child.log().clone();
@@ -169,6 +174,7 @@ impl Handshake<'_> {
             secrets,
             options.max_message_bytes,
             ending,
+            self.tail.clone(),
         )
         .map_err(ConnectError::Start)
     }

@@ -7,30 +7,35 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use rmcp::model::Tool as Listed;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use everturn_telemetry::mcp as measured;
+
 use super::{
-    connection::Connection,
-    error::without_access,
+    connection::{Before, Connection},
+    error::{ConnectError, without_access},
     handshake::{Era, Running},
     oauth::Access,
     options::ServerOptions,
+    slots::Slots,
+    status::{self, ServerState, ServerStatus},
+    stderr::Tail,
 };
 use crate::{error::ToolError, registry::ToolSet};
 
-/// The time that the first model call waits for a starting server: a third of the default `llm_timeout`. After a
-/// failed try, later model calls do not wait: the tools are missing from the call until they are known.
+/// The time that model calls wait for a starting server, from its start: a third of the default `llm_timeout`. Afterwards
+/// model calls do not wait: the tools are missing from the call until they are known, and the model reads that.
 const FIRST_WAIT: Duration = Duration::from_secs(20);
 /// The longest wait of a tool call for the next try to reach a server that is away.
 const MAX_CALL_WAIT: Duration = Duration::from_secs(5);
+/// The longest time limit for a start. The time limit doubles after each start that took too long, because a program that is
+/// downloaded first never starts when each try is ended too early.
+const MAX_CONNECT_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause between two tries to connect: the first and the longest pause.
 const MIN_BACK_OFF: Duration = Duration::from_secs(1);
 const MAX_BACK_OFF: Duration = Duration::from_secs(60);
-/// The lifetime of a good connection. After a good connection the back-off begins anew.
+/// The lifetime of a good connection without a call. After a good connection, or an answered call, the back-off begins anew.
 const STABLE: Duration = Duration::from_secs(30);
 /// The pause between the news of changed tools and the request for the list, because a server may report each of many
 /// changes.
@@ -48,9 +53,12 @@ pub(super) struct Link {
     access: Option<Arc<Access>>,
     catalog: Catalog,
     state: watch::Sender<LinkState>,
-    calls: Semaphore,
+    /// The slots of calls.
+    pub(super) slots: Slots,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// The last lines on the standard error of a program.
+    tail: Tail,
 }
 
 #[derive(Default)]
@@ -60,6 +68,12 @@ struct LinkState {
     era: Option<Era>,
     /// The tools as last listed.
     tools: Option<Arc<ToolSet>>,
+    /// The server's words on the use of its tools.
+    instructions: Option<String>,
+    /// The reason why the last try failed.
+    failure: Option<String>,
+    /// The number of starts in a row that took too long.
+    slow_starts: u32,
     /// The number of tries in a row without a good connection.
     failures: u32,
 }
@@ -69,7 +83,9 @@ enum Phase {
     /// No caller has needed the connection yet.
     #[default]
     Idle,
-    Connecting,
+    Connecting {
+        since: Instant,
+    },
     Up(Arc<Connection>),
     /// The next try is not before `retry_at`.
     Down {
@@ -84,15 +100,16 @@ impl Link {
         access: Option<Arc<Access>>,
         catalog: Catalog,
     ) -> Arc<Self> {
-        let calls = Semaphore::new(options.max_concurrent_calls);
+        let slots = Slots::new(options.max_concurrent_calls);
         Arc::new(Self {
             options,
             access,
             catalog,
             state: watch::Sender::default(),
-            calls,
+            slots,
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            tail: Tail::default(),
         })
     }
 
@@ -100,10 +117,56 @@ impl Link {
     pub(super) async fn tools(self: &Arc<Self>) -> Arc<ToolSet> {
         self.wake();
         let mut states = self.state.subscribe();
+        let until = match states.borrow().phase {
+            Phase::Connecting { since } => since + FIRST_WAIT,
+            Phase::Idle | Phase::Up(_) | Phase::Down { .. } => Instant::now() + FIRST_WAIT,
+        };
         let first = states.wait_for(|state| state.tools.is_some() || state.failures > 0);
         // After a time-out, the tools known now are returned.
-        let _first = tokio::time::timeout(FIRST_WAIT, first).await.is_ok();
+        let _first = tokio::time::timeout_at(until, first).await.is_ok();
         self.known()
+    }
+
+    /// Returns the text for the model about the server's tools: how to use the tools, or why they are missing.
+    pub(super) fn note(&self) -> Option<String> {
+        let state = self.state.borrow();
+        match state.tools {
+            None => Some(status::missing(&self.options.name)),
+            Some(_) => state.instructions.clone(),
+        }
+    }
+
+    /// Connects once, and returns the state of the server. Waits as long as the first try lasts.
+    pub(super) async fn status(self: &Arc<Self>) -> ServerStatus {
+        self.wake();
+        let begin = Instant::now();
+        let mut states = self.state.subscribe();
+        // An error means that the link was closed, which the status shows.
+        let _closed = states
+            .wait_for(|state| matches!(state.phase, Phase::Up(_) | Phase::Down { .. }))
+            .await
+            .is_err();
+        let state = states.borrow();
+        let connected = match &state.phase {
+            Phase::Up(connection) => Some(connection),
+            Phase::Idle | Phase::Connecting { .. } | Phase::Down { .. } => None,
+        };
+        ServerStatus {
+            name: self.options.name.clone(),
+            address: self.options.location.address(),
+            took: begin.elapsed(),
+            state: match connected {
+                Some(connection) => {
+                    let tools = state.tools.as_ref().map_or(0, |tools| tools.len());
+                    let instructions = state.instructions.is_some();
+                    ServerState::connected(connection.server().as_deref(), tools, instructions)
+                }
+                None => ServerState::Unavailable {
+                    reason: state.failure.clone().unwrap_or_default(),
+                    output: self.tail.lines(),
+                },
+            },
+        }
     }
 
     /// Ends the connection in order: a child gets time to end by itself. Calls in flight are lost.
@@ -133,7 +196,7 @@ impl Link {
                     return Ok(Arc::clone(connection));
                 }
                 Phase::Down { retry_at } => Some(*retry_at),
-                Phase::Connecting => {
+                Phase::Connecting { .. } => {
                     has_tried = true;
                     None
                 }
@@ -148,14 +211,6 @@ impl Link {
             }
         }
         Err(self.unavailable())
-    }
-
-    /// Waits for a permit for a call.
-    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, ToolError> {
-        self.calls
-            .acquire()
-            .await
-            .map_err(|_closed| self.unavailable())
     }
 
     fn unavailable(&self) -> ToolError {
@@ -180,10 +235,12 @@ impl Link {
                 let is_time = match state.phase {
                     Phase::Idle => true,
                     Phase::Down { retry_at } => retry_at <= Instant::now(),
-                    Phase::Connecting | Phase::Up(_) => false,
+                    Phase::Connecting { .. } | Phase::Up(_) => false,
                 };
                 if is_time {
-                    state.phase = Phase::Connecting;
+                    state.phase = Phase::Connecting {
+                        since: Instant::now(),
+                    };
                 }
                 is_time
             });
@@ -194,36 +251,16 @@ impl Link {
 
     /// Connects, and stays until the connection has ended.
     async fn keep(self: Arc<Self>) {
-        let server = self.options.name.as_str();
-        let mut is_good = false;
-        let (stop, era) = (self.stop.child_token(), self.state.borrow().era);
-        match Connection::open(&self.options, self.access.as_ref(), stop, era).await {
-            Ok((connection, running, listed)) => {
-                let since = Instant::now();
-                let connection = Arc::new(connection);
-                let tools = Arc::new((self.catalog)(&self, listed));
-                tracing::info!(server, tools = tools.len(), "an MCP server is connected");
-                self.state.send_modify(|state| {
-                    state.phase = Phase::Up(Arc::clone(&connection));
-                    state.era = Some(connection.era);
-                    state.tools = Some(tools);
-                });
-                self.tend(&connection, running).await;
-                is_good = since.elapsed() >= STABLE;
-                if !self.stop.is_cancelled() {
-                    let why = connection
-                        .ending()
-                        .unwrap_or("the server closed the connection or died, or a call found the connection broken");
-                    tracing::warn!(server, why, "the connection to an MCP server has ended");
-                }
-            }
-            Err(_) if self.stop.is_cancelled() => {}
+        let stop = self.stop.child_token();
+        let before = self.before();
+        let opened = Connection::open(&self.options, self.access.as_ref(), stop, &before).await;
+        let is_good = match opened {
+            Ok((connection, running, listed)) => self.stay(connection, running, listed).await,
             Err(error) => {
-                // The server may have been replaced by another version.
-                self.state.send_modify(|state| state.era = None);
-                tracing::warn!(server, %error, "an MCP server is not available");
+                self.note_failure(&error, before.limit);
+                false
             }
-        }
+        };
         self.state.send_modify(|state| {
             state.failures = if is_good {
                 1
@@ -238,6 +275,91 @@ impl Link {
             state.phase = Phase::Down {
                 retry_at: Instant::now() + wait,
             };
+        });
+    }
+
+    fn before(&self) -> Before {
+        let state = self.state.borrow();
+        let limit = self.options.connect_timeout;
+        Before {
+            era: state.era,
+            limit: limit
+                .saturating_mul(1 << state.slow_starts.min(6))
+                .min(MAX_CONNECT_TIMEOUT.max(limit)),
+            tail: self.tail.clone(),
+        }
+    }
+
+    /// Stays until the connection has ended. Returns true after a good connection.
+    async fn stay(
+        self: &Arc<Self>,
+        connection: Connection,
+        running: Running,
+        listed: Vec<Listed>,
+    ) -> bool {
+        let server = self.options.name.as_str();
+        let since = Instant::now();
+        let connection = Arc::new(connection);
+        let found = listed.len();
+        let tools = Arc::new((self.catalog)(self, listed));
+        tracing::info!(
+            server,
+            tools = tools.len(),
+            left_out = found.saturating_sub(tools.len()),
+            "an MCP server is connected"
+        );
+        let said = connection.server().and_then(|it| it.instructions.clone());
+        let instructions = said.filter(|_| self.options.instructions);
+        self.state.send_modify(|state| {
+            state.phase = Phase::Up(Arc::clone(&connection));
+            state.era = Some(connection.era);
+            state.tools = Some(tools);
+            state.instructions = instructions.and_then(|said| status::instructions(server, &said));
+            state.failure = None;
+        });
+        measured::connected(server, true);
+        self.tend(&connection, running).await;
+        measured::ended(server);
+        if !self.stop.is_cancelled() {
+            let why = connection.ending().unwrap_or(
+                "the server closed the connection or died, or a call found the connection broken",
+            );
+            let output = self.tail.lines().join("\n");
+            tracing::warn!(
+                server,
+                why,
+                output,
+                "the connection to an MCP server has ended"
+            );
+        }
+        connection.has_answered() || since.elapsed() >= STABLE
+    }
+
+    fn note_failure(&self, error: &ConnectError, limit: Duration) {
+        if self.stop.is_cancelled() {
+            return;
+        }
+        let server = self.options.name.as_str();
+        let is_slow = matches!(error, ConnectError::TimedOut(_));
+        let reason = status::with_sources(error);
+        let output = self.tail.lines().join("\n");
+        let address = self.options.location.address();
+        tracing::warn!(
+            server,
+            address,
+            reason,
+            output,
+            limit_s = limit.as_secs(),
+            "an MCP server is not available"
+        );
+        measured::connected(server, false);
+        self.state.send_modify(|state| {
+            // The server may have been replaced by another version.
+            state.era = None;
+            state.failure = Some(reason);
+            if is_slow {
+                state.slow_starts = state.slow_starts.saturating_add(1);
+            }
         });
     }
 

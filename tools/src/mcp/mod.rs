@@ -5,8 +5,10 @@
 //! - `pool`: the worker's links to a server, one for all tenants or one per tenant
 //! - `secrets`: secrets in files, perhaps one file per tenant
 //! - `link`: a connection to a server, made at first use, and made again with a back-off after its end
+//! - `slots`: the slots for parallel calls; `vital`: a server that does not answer any more is restarted
 //! - `connection`: the list of tools, and a call with its progress and cancel
 //! - `handshake`: the start of a connection; `handler`: the server's notifications
+//! - `status`: the state of a server, for operators and models; `stderr`: the last words of a program
 //! - `stdio`: a server as a child process, with bounded messages
 //! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`; `post`: a request over HTTP;
 //!   `sse`: the older transport with one stream of events
@@ -37,15 +39,19 @@ mod post;
 mod result;
 mod secrets;
 mod server;
+mod slots;
 mod sse;
+mod status;
 mod stderr;
 mod stdio;
 #[cfg(test)]
 mod tests;
 mod told;
 mod tool;
+mod vital;
 
 pub use oauth::{ClientAuth, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host};
 pub use options::{PerTenant, ServerLocation, ServerOptions};
 pub use secrets::SecretFile;
 pub use server::McpServer;
+pub use status::{ServerState, ServerStatus};

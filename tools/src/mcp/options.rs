@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 use everturn_proto::words::Effect;
 use everturn_supervisor::launch::Launch;
 
+use url::Url;
+
 use super::{oauth::OAuthOptions, secrets::SecretFile};
 use crate::context::Asker;
 
@@ -24,7 +26,10 @@ pub struct ServerOptions {
     pub titles: BTreeMap<String, String>,
     /// Names of the tools that agents may be offered; `None` for all tools.
     pub only: Option<Vec<String>>,
-    /// The time limit for the start, the handshake and the list of tools.
+    /// Whether models read the server's instructions.
+    pub instructions: bool,
+    /// The time limit for the start, the handshake and the list of tools. The limit doubles after each start that took too
+    /// long.
     pub connect_timeout: Duration,
     /// The time limit without an answer and without progress; `None` means the tool's time-out.
     pub idle_timeout: Option<Duration>,
@@ -75,8 +80,9 @@ impl ServerOptions {
             effects: BTreeMap::new(),
             titles: BTreeMap::new(),
             only: None,
-            // `npx` may have to download the server first.
-            connect_timeout: Duration::from_secs(30),
+            instructions: true,
+            // `npx` or `uvx` may have to download the server first.
+            connect_timeout: Duration::from_mins(1),
             idle_timeout: None,
             // More than the limit on a result (1 MiB), with room for JSON escapes and base64.
             max_message_bytes: 4 * 1024 * 1024,
@@ -126,6 +132,31 @@ pub enum ServerLocation {
         /// The settings for tokens; `None` for a server without tokens, or with a fixed token in a header.
         oauth: Option<Box<OAuthOptions>>,
     },
+    /// The configuration lacks a value, for example the value of a variable. The worker starts without the server.
+    Unusable {
+        /// The reason, for operators.
+        reason: String,
+    },
+}
+
+impl ServerLocation {
+    /// Returns the program or the URL, without arguments, queries and credentials, which may be secrets.
+    pub(super) fn address(&self) -> String {
+        match self {
+            Self::Command { command, .. } => command.first().cloned().unwrap_or_default(),
+            Self::Url { url, .. } => match Url::parse(url) {
+                Ok(mut url) => {
+                    url.set_query(None);
+                    // A URL without a host has no credentials.
+                    let _no_host = url.set_username("");
+                    let _no_host = url.set_password(None);
+                    url.to_string()
+                }
+                Err(_) => String::new(),
+            },
+            Self::Unusable { .. } => String::new(),
+        }
+    }
 }
 
 impl fmt::Debug for ServerLocation {
@@ -163,6 +194,9 @@ impl fmt::Debug for ServerLocation {
                 .field("header_files", header_files)
                 .field("oauth", oauth)
                 .finish(),
+            Self::Unusable { reason } => {
+                f.debug_struct("Unusable").field("reason", reason).finish()
+            }
         }
     }
 }

@@ -117,7 +117,7 @@ impl Pool {
     fn new_link(&self, options: ServerOptions) -> Arc<Link> {
         let oauth = match &options.location {
             ServerLocation::Url { oauth, .. } => oauth.clone(),
-            ServerLocation::Command { .. } => None,
+            ServerLocation::Command { .. } | ServerLocation::Unusable { .. } => None,
         };
         let access = oauth.map(|oauth| {
             let tenant_id = options.tenant_id.clone();

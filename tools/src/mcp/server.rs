@@ -1,6 +1,6 @@
 //! An MCP server as a source of tools, for the tenants and agents that may use the server.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -8,6 +8,7 @@ use everturn_proto::Json;
 use super::{
     options::ServerOptions,
     pool::{LinkGuard, Pool},
+    status::{self, ServerState, ServerStatus},
 };
 use crate::{
     checked::CheckedTool,
@@ -28,6 +29,22 @@ impl McpServer {
     pub fn new(options: ServerOptions, egress: Egress) -> Self {
         Self {
             pool: Pool::new(options, egress),
+        }
+    }
+
+    /// Connects once in the name of the tenant, and returns the state of the server.
+    pub async fn status(&self, tenant_id: &str) -> ServerStatus {
+        match self.pool.link(tenant_id) {
+            Ok((link, _in_use)) => link.status().await,
+            Err(error) => ServerStatus {
+                name: self.pool.options().name.clone(),
+                address: self.pool.options().location.address(),
+                took: Duration::ZERO,
+                state: ServerState::Unavailable {
+                    reason: error.to_string(),
+                    output: Vec::new(),
+                },
+            },
         }
     }
 }
@@ -65,6 +82,16 @@ impl ToolSource for McpServer {
                 _guard: guard,
             })
         }))
+    }
+
+    async fn note(&self, asker: Asker<'_>) -> Option<String> {
+        if !self.pool.options().serves(asker) {
+            return None;
+        }
+        match self.pool.link(asker.tenant_id) {
+            Ok((link, _in_use)) => link.note(),
+            Err(_no_room) => Some(status::missing(&self.pool.options().name)),
+        }
     }
 
     async fn close(&self) {

@@ -1,12 +1,13 @@
-//! The standard error of a server as a child process: logged line by line, with the last line kept for a failed start.
+//! The standard error of a server as a child process: logged line by line, with the last lines kept for warnings.
 
 use std::{
-    sync::{Arc, PoisonError},
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use everturn_supervisor::launch::FAILED_PREFIX;
-use everturn_untrusted::Secrets;
+use everturn_untrusted::{Secrets, cut};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     time::timeout,
@@ -15,25 +16,61 @@ use tokio_util::sync::CancellationToken;
 
 /// The longest logged line of a server's standard error.
 const MAX_LOG_BYTES: u64 = 2000;
+/// The last lines that are kept: about as many as the end of a stack trace.
+const KEPT_LINES: usize = 10;
+/// The most characters of a kept line.
+const MAX_KEPT_CHARS: usize = 300;
 /// The time for the last line of a child that has ended. A process that the child has started may hold the pipe open.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The log of a server. Clones share the log.
+/// The last lines on the standard error of a server's present process. Clones share the lines.
 #[derive(Clone, Default)]
+pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    /// Returns the lines, the newest last. Lines without a letter are not kept.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.kept().iter().cloned().collect()
+    }
+
+    fn clear(&self) {
+        self.kept().clear();
+    }
+
+    fn add(&self, line: &str) {
+        let mut kept = self.kept();
+        if kept.len() == KEPT_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(cut(line, MAX_KEPT_CHARS));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The log of a process. Clones share the log.
+#[derive(Clone)]
 pub(super) struct Log {
-    last_line: Arc<std::sync::Mutex<String>>,
+    tail: Tail,
     has_ended: CancellationToken,
 }
 
 impl Log {
     /// Reads a server's standard error until the end, and logs each line without the secrets. `server` is the server's
-    /// name in the log.
+    /// name in the log. `tail` gets the last lines, without the lines of an earlier process.
     pub(super) fn of(
         server: String,
         secrets: Secrets,
         stderr: impl AsyncRead + Unpin + Send + 'static,
+        tail: Tail,
     ) -> Self {
-        let log = Self::default();
+        tail.clear();
+        let log = Self {
+            tail,
+            has_ended: CancellationToken::new(),
+        };
         let reads = log.clone();
         tokio::spawn(async move {
             let _ended = reads.has_ended.drop_guard_ref();
@@ -46,8 +83,7 @@ impl Log {
     /// that cannot start tells the reason in this line.
     pub(super) async fn last_line(&self) -> Option<String> {
         let _open = timeout(END_TIMEOUT, self.has_ended.cancelled()).await;
-        let line = self.kept().clone();
-        (!line.is_empty()).then_some(line)
+        self.tail.kept().back().cloned()
     }
 
     async fn read(&self, server: &str, secrets: &Secrets, stderr: impl AsyncRead + Unpin) {
@@ -63,16 +99,10 @@ impl Log {
             tracing::debug!(server, "{text}");
             let text = text.strip_prefix(FAILED_PREFIX).unwrap_or(text);
             if !text.trim().is_empty() {
-                text.clone_into(&mut self.kept());
+                self.tail.add(text);
             }
             line.clear();
         }
-    }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, String> {
-        self.last_line
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,20 +114,44 @@ mod tests {
     async fn the_last_line_tells_why_a_program_has_ended() {
         let written =
             "Traceback (most recent call last):\nModuleNotFoundError: No module named 'mcp'\n\n";
-        let log = Log::of("shop".to_owned(), Secrets::default(), written.as_bytes());
+        let tail = Tail::default();
+        let log = |written| {
+            let secrets = Secrets::default();
+            Log::of("shop".to_owned(), secrets, written, tail.clone())
+        };
         assert_eq!(
-            log.last_line().await.unwrap(),
+            log(written.as_bytes()).last_line().await.unwrap(),
             "ModuleNotFoundError: No module named 'mcp'"
         );
-        let log = Log::of("shop".to_owned(), Secrets::default(), &b"\n"[..]);
+        assert_eq!(tail.lines().len(), 2);
+        let log = log(&b"\n"[..]);
         assert_eq!(log.last_line().await, None);
+    }
+
+    #[tokio::test]
+    async fn the_last_lines_are_few_and_short() {
+        let lines: Vec<_> = (0..100)
+            .map(|n| format!("{n} {}\n", "x".repeat(1000)))
+            .collect();
+        let written = lines.concat();
+        let tail = Tail::default();
+        let (name, secrets) = ("shop".to_owned(), Secrets::default());
+        let log = Log::of(name, secrets, std::io::Cursor::new(written), tail.clone());
+        assert!(log.last_line().await.unwrap().starts_with("99 "));
+        let lines = tail.lines();
+        assert!(lines.len() == KEPT_LINES && lines[0].starts_with("90 "));
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.chars().count() <= MAX_KEPT_CHARS + 1)
+        );
     }
 
     #[tokio::test]
     async fn the_last_line_has_no_secrets() {
         let secrets = Secrets::of(["hunter2hunter2"]);
         let written = &b"the token hunter2hunter2 is wrong\n"[..];
-        let log = Log::of("shop".to_owned(), secrets, written);
+        let log = Log::of("shop".to_owned(), secrets, written, Tail::default());
         let line = log.last_line().await.unwrap();
         assert!(
             !line.contains("hunter2") && line.ends_with("is wrong"),

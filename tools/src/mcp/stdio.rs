@@ -32,7 +32,7 @@ use tokio::{
 
 use super::{
     lenient::{self, Message},
-    stderr::Log,
+    stderr::{Log, Tail},
 };
 
 /// The most messages read ahead. Further messages wait in the pipe, and make the server wait.
@@ -89,6 +89,7 @@ impl ChildTransport {
         secrets: Secrets,
         max_message_bytes: usize,
         ending: Ending,
+        tail: Tail,
     ) -> io::Result<Self> {
         // Ctrl-C in the worker's terminal does not reach the group, because the worker ends its servers in order. A
         // killed worker takes the group with it, because a busy server may not notice the end of its input.
@@ -116,7 +117,7 @@ impl ChildTransport {
             ending,
         ));
         Ok(Self {
-            log: Log::of(name.to_owned(), secrets, stderr),
+            log: Log::of(name.to_owned(), secrets, stderr, tail),
             stdin: Arc::new(Mutex::new(Some(stdin))),
             process: Arc::new(Mutex::new(Process {
                 child,
@@ -319,6 +320,7 @@ mod tests {
                 Secrets::default(),
                 MAX_BYTES,
                 ending.clone(),
+                Tail::default(),
             )
             .unwrap(),
             ending,

@@ -49,11 +49,16 @@ impl Tool for McpTool {
         };
         let name = &self.link.options.name;
         let mut tries = 1;
+        let mut may_have_run = false;
         loop {
+            if !may_have_run {
+                context.wait.begin(format!("MCP server `{name}`"));
+            }
             let lost = match self.call(&arguments, &context).await? {
                 Ok(answer) => return result::output(name, answer),
                 Err(lost) => lost,
             };
+            may_have_run |= !lost.why.was_not_called();
             if tries >= lost.max_tries {
                 return Err(lost.why.to_tool_error(name, &self.spec.effect));
             }
@@ -94,7 +99,8 @@ impl McpTool {
         let link = &self.link;
         let connection = link.connection().await?;
         self.check_unchanged()?;
-        let _one_of_few = link.permit().await?;
+        let _slot = link.slots.take(&context.stored_conversation_id).await;
+        context.wait.end();
         let answer = connection
             .call(&self.name, arguments.clone(), context, &link.options)
             .await;

@@ -30,7 +30,7 @@ pub use self::{
         AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
         TraceOptions, TurnVersion, VersionOptions, Work, WorkerOptions,
     },
-    tools::{CallTool, ListTools, ToolsCommand, ToolsOptions},
+    tools::{CallTool, ListTools, ToolsCommand, ToolsOptions, ToolsStatus},
 };
 use crate::{
     logging::{self, LogFormat},

@@ -48,7 +48,7 @@ pub struct ConfigOptions {
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
     /// Reports mistakes in everturn.toml and the environment, with file, line and key, and shows the configuration.
-    /// Connects to no server.
+    /// Connects to no server, except with --try to the MCP servers.
     #[command(
         after_help = "Exit codes: 0 the configuration has no errors; 1 the command found errors and lists all errors."
     )]
@@ -61,6 +61,9 @@ pub struct CheckConfig {
     /// The address of a gateway.
     #[command(flatten)]
     pub listen: ListenOptions,
+    /// Starts or reaches each MCP server once. A server that is not available counts as an error.
+    #[arg(long = "try")]
+    pub tries_servers: bool,
     /// The tools of the end-to-end tests.
     #[command(flatten)]
     pub test_tools: TestTools,

@@ -25,6 +25,13 @@ pub enum ToolsCommand {
                       2 no agent has this name."
     )]
     List(ListTools),
+    /// Starts or reaches each MCP server once, and shows whether its tools can be used. Shows the reason for a server that
+    /// is not available, with the last lines of its standard error.
+    #[command(
+        after_help = "Exit codes: 0 every server is available; 1 a server is not available, or the configuration \
+                            cannot be used; 2 no server has this name."
+    )]
+    Status(ToolsStatus),
     /// Runs a tool once and prints its result as JSON.
     #[command(
         after_help = "Exit codes: 0 done; 1 the tool failed, or the configuration cannot be used; 2 the tool was not \
@@ -48,6 +55,20 @@ pub struct ListTools {
     /// Exits with 1 if a tool of the agent is unavailable, for example because its server is down.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Options of `tools status`.
+#[derive(Debug, Clone, Args)]
+pub struct ToolsStatus {
+    /// The servers. Without a name: all servers.
+    #[arg(value_name = "SERVER")]
+    pub servers: Vec<String>,
+    /// The tenant in whose name the servers are reached.
+    #[arg(long, default_value = DEFAULT_TENANT, value_name = "TENANT")]
+    pub tenant: String,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `tools call`.

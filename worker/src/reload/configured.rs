@@ -11,7 +11,7 @@ use everturn_tools::{
     builtin::{self},
     egress::Egress,
     http::HttpTool,
-    mcp::{McpServer, ServerOptions},
+    mcp::{McpServer, ServerLocation, ServerOptions},
     process, skills,
 };
 
@@ -85,6 +85,14 @@ impl Configured {
         })
     }
 
+    /// Returns the MCP servers by name. A gateway has none.
+    pub fn servers(&self) -> Vec<(String, Arc<McpServer>)> {
+        let servers = self.kit.iter().flat_map(|kit| &kit.servers);
+        servers
+            .map(|(name, (_, server))| (name.clone(), Arc::clone(server)))
+            .collect()
+    }
+
     /// Reads the configuration of a gateway.
     pub fn for_gateway(common: &Common) -> anyhow::Result<Self> {
         let source = Source::of_gateway(common.config.as_deref());
@@ -139,6 +147,10 @@ impl Kit {
         // MCP servers start at the first use.
         let mut servers = Servers::new();
         for options in &config.mcp {
+            if let ServerLocation::Unusable { reason } = &options.location {
+                let server = &options.name;
+                tracing::warn!(server, reason, "an MCP server cannot be used");
+            }
             let earlier = self.servers.get(&options.name);
             let earlier = earlier.filter(|(earlier, _)| earlier == options);
             let server = earlier.map_or_else(

@@ -1,4 +1,5 @@
-//! `everturn config check`: reports mistakes in the configuration, and shows the configuration. Connects to no server.
+//! `everturn config check`: reports mistakes in the configuration, and shows the configuration. Connects to no server,
+//! except with `--try` to the MCP servers.
 
 use std::{
     net::SocketAddr,
@@ -10,11 +11,12 @@ use std::{
 
 use everturn_config::{Config, ConfigError, DEFAULT_FILE};
 use everturn_models::Provider;
-use everturn_proto::Responsible;
+use everturn_proto::{Responsible, words::DEFAULT_TENANT};
 use everturn_terminal::show;
-use everturn_tools::Tool;
+use everturn_tools::{Tool, mcp::ServerLocation};
+use futures::future::join_all;
 
-use super::gateway::check_exposure;
+use super::{gateway::check_exposure, tools::status};
 use crate::{
     cli::{CheckConfig, Common},
     connections,
@@ -23,14 +25,15 @@ use crate::{
 };
 
 /// Prints the findings. The exit code is 0 if the whole configuration is valid, otherwise 1.
-pub fn check(
+pub async fn check(
     common: &Common,
     options: CheckConfig,
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let mut report = Report::default();
-    let config = report.file(common, options.test_tools.effects_file, own);
-    if let Some(config) = &config {
+    let configured = report.file(common, options.test_tools.effects_file, own);
+    let config = configured.as_ref().map(|configured| &configured.config);
+    if let Some(config) = config {
         let exposed = check_exposure(&options.listen, config);
         report.add(
             "gateway",
@@ -46,14 +49,21 @@ pub fn check(
     );
     report.add("redis", connections::stream(common).map(|_| redis(common)));
     report.add("temporal", connections::describe_temporal(common));
-    if let Some(config) = &config {
+    if let Some(config) = config {
         report.add("codec", config.codec.describe());
     }
     report.add("task queue", Ok(common.task_queue.clone()));
     report.add("log", Ok(common.log_format.to_string()));
-    if let Some(config) = &config {
+    if let Some(configured) = &configured {
+        let config = &configured.config;
         print_providers(config);
         print_agents(config);
+        if options.tries_servers {
+            report.try_servers(configured).await;
+        } else {
+            report.unusable_servers(config);
+        }
+        configured.tools.close().await;
     }
     Ok(report.end())
 }
@@ -81,7 +91,7 @@ impl Report {
         common: &Common,
         test_tools: Option<PathBuf>,
         own: Vec<Arc<dyn Tool>>,
-    ) -> Option<Config> {
+    ) -> Option<Configured> {
         let name = match common.config.as_deref() {
             Some(path) => path.display().to_string(),
             None if Path::new(DEFAULT_FILE).exists() => DEFAULT_FILE.to_owned(),
@@ -90,7 +100,7 @@ impl Report {
         let error = match Configured::for_worker(common, test_tools, own) {
             Ok(configured) => {
                 println!("✓ {:<14} {name}", "configuration");
-                return Some(configured.config);
+                return Some(configured);
             }
             Err(error) => error,
         };
@@ -108,6 +118,40 @@ impl Report {
             );
         }
         None
+    }
+
+    /// Starts or reaches each MCP server once, at the same time.
+    async fn try_servers(&mut self, configured: &Configured) {
+        let servers = configured.servers();
+        let found = servers
+            .iter()
+            .map(|(_, server)| server.status(DEFAULT_TENANT));
+        let found = join_all(found).await;
+        if !found.is_empty() {
+            println!("\nMCP servers");
+        }
+        for server in &found {
+            let words = status::in_words(server);
+            if status::is_available(server) {
+                println!("  ✓ {:<14} {words}", server.name);
+                continue;
+            }
+            self.problems += 1;
+            println!("  ✗ {:<14} {words}", server.name);
+            for line in status::output(server) {
+                println!("      {}", show::shortened(line));
+            }
+        }
+    }
+
+    /// Prints the MCP servers that lack a value. A worker starts without them.
+    fn unusable_servers(&mut self, config: &Config) {
+        for server in &config.mcp {
+            if let ServerLocation::Unusable { reason } = &server.location {
+                let name = format!("mcp.{}", server.name);
+                self.add(&name, Err(anyhow::anyhow!("{reason}")));
+            }
+        }
     }
 
     fn end(&self) -> ExitCode {

@@ -14,7 +14,7 @@ pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
             ServerLocation::Command { launch, .. } => {
                 Some((format!("[mcp.{}]", server.name), launch.policy()?))
             }
-            ServerLocation::Url { .. } => None,
+            ServerLocation::Url { .. } | ServerLocation::Unusable { .. } => None,
         });
     let tools = ("[processes]".to_owned(), &config.processes);
     for (of, policy) in servers.chain([tools]) {

@@ -1,8 +1,10 @@
 //! `[mcp.NAME]`: MCP servers, whose tools agents may use.
 //!
+//! - `import`: the servers of a JSON file with `mcpServers`
 //! - `oauth`: `[mcp.NAME.oauth]`, how the worker requests tokens for a server
 //! - `per`: who shares a connection, and secrets in files per tenant
 
+mod import;
 mod oauth;
 mod per;
 
@@ -17,6 +19,9 @@ use everturn_tools::{
 use serde::Deserialize;
 use toml::Spanned;
 
+#[cfg(test)]
+pub(crate) use self::import::KEYS;
+pub(crate) use self::import::McpTables;
 use self::{oauth::OAuthTable, per::PerWord};
 use super::description::WrittenTitle;
 use crate::{
@@ -33,30 +38,25 @@ const OF_TENANTS: &str = "belongs to a server with `per = \"tenant\"`";
 const OF_PROGRAMS: &str = "belongs to a server with a `command`";
 const OF_URLS: &str = "belongs to a server with a `url`";
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct McpTable {
     command: Option<Spanned<Vec<String>>>,
     cwd: Option<Spanned<PathBuf>>,
-    #[serde(default)]
+    env: BTreeMap<Spanned<String>, String>,
     env_from: Vec<Written<Inherited>>,
     url: Option<Written<HttpUrl>>,
-    #[serde(default)]
+    headers: BTreeMap<Spanned<String>, String>,
     headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
-    #[serde(default)]
     effects: BTreeMap<String, Written<OneOf<Effect>>>,
-    #[serde(default)]
     titles: BTreeMap<String, WrittenTitle>,
-    #[serde(default)]
     env_file: BTreeMap<Spanned<String>, Spanned<String>>,
-    #[serde(default)]
     headers_file: BTreeMap<Spanned<String>, Spanned<String>>,
     tools: Option<Vec<String>>,
+    instructions: Option<bool>,
     tell_caller: Option<bool>,
     tenants: Option<TenantList>,
-    #[serde(default)]
     agents: Vec<String>,
-    #[serde(default)]
     per: PerWord,
     max_connections: Option<Written<Count>>,
     keep_idle: Option<Written<Time<SECOND, DAY>>>,
@@ -67,16 +67,19 @@ pub(crate) struct McpTable {
     max_concurrent_calls: Option<Written<Count>>,
     process: Option<Spanned<ProcessTable>>,
     oauth: Option<Spanned<OAuthTable>>,
+    /// The reason why an imported server cannot be used.
+    #[serde(skip)]
+    unusable: Option<String>,
 }
 
 pub(crate) fn check(
-    tables: BTreeMap<Spanned<String>, McpTable>,
+    tables: McpTables,
     processes: &ProcessRules,
     check: &mut Checker<'_>,
     names: &mut Names,
 ) -> Vec<ServerOptions> {
     let mut servers = Vec::new();
-    for (name, table) in tables {
+    for (name, table) in tables.with_imported(check) {
         check_name(check, &name);
         names.servers.insert(name.get_ref().clone());
         servers.extend(table.check(&name, processes, check));
@@ -106,7 +109,15 @@ impl McpTable {
         processes: &ProcessRules,
         check: &mut Checker<'_>,
     ) -> Option<ServerOptions> {
-        let location = self.location(name, processes, check)?;
+        let (location, mut lacking) =
+            check.without_variables(|check| self.location(name, processes, check));
+        lacking.extend(self.unusable.clone());
+        let location = match location? {
+            _ if check.is_of_worker() && !lacking.is_empty() => ServerLocation::Unusable {
+                reason: lacking.join("; "),
+            },
+            location => location,
+        };
         let default = ServerOptions::new(name.get_ref(), location);
         let effects = self.effects.iter();
         let effects =
@@ -118,6 +129,7 @@ impl McpTable {
             effects,
             titles: titles.collect(),
             per_tenant: self.per_tenant(check),
+            instructions: self.instructions.unwrap_or(default.instructions),
             tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
             tenants: tenants::checked(check, self.tenants.as_ref()),
             agents: self.agents,
@@ -192,6 +204,7 @@ impl McpTable {
                 "`command` is a program and its arguments, like [\"npx\", \"-y\", \"a-server\"]",
             );
         }
+        misplaced("headers", self.headers.keys(), OF_URLS, check);
         misplaced("headers_env", self.headers_env.keys(), OF_URLS, check);
         misplaced("headers_file", self.headers_file.keys(), OF_URLS, check);
         misplaced("oauth", &self.oauth, OF_URLS, check);
@@ -204,6 +217,7 @@ impl McpTable {
             let value = check.required_variable("env_from", &variable.at, &name)?;
             Some((name, value))
         });
+        let environment = written(&self.env).chain(environment);
         ServerLocation::Command {
             command: command.get_ref().clone(),
             directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
@@ -217,12 +231,15 @@ impl McpTable {
         misplaced("cwd", &self.cwd, OF_PROGRAMS, check);
         let variables = self.env_from.iter().map(|variable| &variable.at);
         misplaced("env_from", variables, OF_PROGRAMS, check);
+        misplaced("env", self.env.keys(), OF_PROGRAMS, check);
         misplaced("env_file", self.env_file.keys(), OF_PROGRAMS, check);
         misplaced("process", &self.process, OF_PROGRAMS, check);
         let oauth = self.oauth(url, check).map(Box::new);
         ServerLocation::Url {
             url: check.value(url).map(|url| url.text).unwrap_or_default(),
-            headers: check.secret_headers(&self.headers_env),
+            headers: written(&self.headers)
+                .chain(check.secret_headers::<Vec<_>>(&self.headers_env))
+                .collect(),
             header_files: self.files("headers_file", &self.headers_file, check),
             oauth,
         }
@@ -232,6 +249,7 @@ impl McpTable {
     fn oauth(&self, url: &Written<HttpUrl>, check: &mut Checker<'_>) -> Option<OAuthOptions> {
         let table = self.oauth.as_ref()?;
         let names = self.headers_env.keys().chain(self.headers_file.keys());
+        let names = names.chain(self.headers.keys());
         for name in names.filter(|name| name.get_ref().eq_ignore_ascii_case("authorization")) {
             check.wrong(
                 name,
@@ -240,6 +258,13 @@ impl McpTable {
         }
         table.get_ref().check(table, url, self.per, check)
     }
+}
+
+/// Returns the names and values of a table.
+fn written(values: &BTreeMap<Spanned<String>, String>) -> impl Iterator<Item = (String, String)> {
+    values
+        .iter()
+        .map(|(name, value)| (name.get_ref().clone(), value.clone()))
 }
 
 /// Notes keys that belong to another kind of server.

@@ -282,6 +282,76 @@ async fn tools_of_servers_are_listed_and_called_and_one_that_is_down_is_shown() 
     );
 }
 
+/// Runs `everturn config check` with more arguments.
+async fn check(folder: &TempDir, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(stack::binary());
+    command
+        .args(["config", "check"])
+        .args(more)
+        .current_dir(folder.path())
+        .env_remove("EVERTURN_CONFIG")
+        .stdin(Stdio::null());
+    let Output { status, stdout, .. } = command.output().await.unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap())
+}
+
+#[tokio::test]
+async fn the_status_of_servers_tells_why_a_server_is_not_available() {
+    let folder = folder();
+    let server = mcp::npm(EVERYTHING).display().to_string();
+    let json = json!({"mcpServers": {
+        "up": {"command": "node", "args": [server]},
+        "lacks": {"command": "node", "env": {"KEY": "${NOT_SET_ANYWHERE}"}},
+    }});
+    fs::write(folder.path().join("mcp.json"), json.to_string()).unwrap();
+    let import = "[mcp]\nimport = \"mcp.json\"\n";
+    let fails = "import sys; sys.exit('no module named shop')";
+    let down = mcp::command("down", &["python3", "-c", fails], "");
+    let agent = "[providers.main]\nkind = \"openai\"\n[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n";
+    fs::write(
+        folder.path().join("everturn.toml"),
+        format!("{agent}{import}{down}"),
+    )
+    .unwrap();
+
+    let (code, shown, said) = run(&folder, &["status"]).await;
+    assert_eq!(code, Some(1), "{said}");
+    let line = |name: &str| {
+        let mut lines = shown.lines();
+        let line = lines.find(|line| line.split_whitespace().nth(1) == Some(name));
+        line.unwrap_or_else(|| panic!("{shown}\n{said}"))
+    };
+    let up = line("up");
+    assert!(
+        up.starts_with('✓') && up.contains(" tools") && up.contains("protocol 20"),
+        "{up}"
+    );
+    assert!(line("down").starts_with('✗') && line("down").contains("no module named shop"));
+    assert!(line("lacks").starts_with('✗') && line("lacks").contains("NOT_SET_ANYWHERE"));
+
+    let (code, shown, said) = run(&folder, &["status", "up", "--json"]).await;
+    let rows: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (code, &rows[0]["available"]),
+        (Some(0), &json!(true)),
+        "{said}"
+    );
+    let (code, _, said) = run(&folder, &["status", "nobody"]).await;
+    assert!(
+        code == Some(2) && said.contains("there are: down, lacks, up"),
+        "{said}"
+    );
+
+    let (code, shown) = check(&folder, &[]).await;
+    assert!(code == Some(1) && shown.contains("✗ mcp.lacks"), "{shown}");
+    assert!(!shown.contains("no module named shop"), "{shown}");
+    let (code, shown) = check(&folder, &["--try"]).await;
+    assert!(
+        code == Some(1) && shown.contains("✓ up") && shown.contains("no module named shop"),
+        "{shown}"
+    );
+}
+
 #[tokio::test]
 async fn ctrl_c_cancels_a_call() {
     let folder = folder();

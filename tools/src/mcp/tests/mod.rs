@@ -1,6 +1,7 @@
 //! A server that is restarted. Behind a URL, it does not know the sessions it had; as a program, it may not be there when a
 //! call is sent.
 
+mod hanging;
 mod older;
 mod server;
 

@@ -2,6 +2,7 @@
 //!
 //! - `list`: lists an agent's tools, as its model sees them
 //! - `agent`: the agent whose tools are meant
+//! - `status`: the state of each MCP server
 //! - `call`: calls a tool, with the checks of a model's call
 //!
 //! The command uses the worker's configuration and environment. Therefore it has the tools of a worker on this
@@ -10,6 +11,7 @@
 mod agent;
 mod call;
 mod list;
+pub(super) mod status;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -29,10 +31,12 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let servers = configured.servers();
     let (config, tools) = (configured.config, configured.tools);
     environment::forget_secrets();
     let ended = match options.command {
         ToolsCommand::List(options) => list::run(&config, &tools, &options).await,
+        ToolsCommand::Status(options) => status::run(&servers, &options).await,
         ToolsCommand::Call(options) => call::run(&config, &tools, &options).await,
     };
     tools.close().await;

@@ -49,6 +49,11 @@ fn offered(request: &Request) -> Vec<String> {
         .collect()
 }
 
+/// Returns the instructions of a request.
+fn prompt(request: &Request) -> String {
+    request.body["messages"][0]["content"].to_string()
+}
+
 async fn stack(model: Model, tools: &str, tables: &str) -> Stack {
     Stack::with_agent(model, &format!("tools = {tools}\n{tables}")).await
 }
@@ -203,7 +208,7 @@ async fn killed_in_mid_call(effect: &str) -> (Vec<Value>, usize) {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     was_told(files.path(), "tools/call").await;
-    kill(&processes(files.path(), "slow")[0]);
+    kill(processes(files.path(), "slow").last().unwrap());
     let events = stack.ended(&conversation, 1).await;
     (events, times_told(files.path(), "tools/call"))
 }
@@ -294,6 +299,11 @@ async fn a_server_that_is_away_fails_no_turn() {
         ["calculate"],
         "the tools of servers that are away are not offered"
     );
+    let prompt = prompt(&stack.model.requests()[0]);
+    for server in ["missing", "mute", "ended"] {
+        let expected = format!("The tools of the server `{server}` are missing now");
+        assert!(prompt.contains(&expected), "{prompt}");
+    }
     assert!(
         error(&events, "missing__tool").contains("MCP server `missing` is not available"),
         "{events:#?}"
@@ -352,6 +362,35 @@ async fn a_result_too_large_or_not_text_is_a_clear_observe() {
         );
         assert_eq!(events.last().unwrap()["event_type"], "complete", "{name}");
     }
+}
+
+/// The worker starts without the server that lacks a variable, and the model reads the instructions of the other server.
+#[tokio::test]
+async fn a_model_reads_instructions_and_a_missing_variable_stops_nothing() {
+    let table = |name: &str, more: &str| {
+        let server = mcp::npm(EVERYTHING).display().to_string();
+        mcp::command(name, &["node", &server], more)
+    };
+    let tables = table("told", "")
+        + &table("quiet", "instructions = false")
+        + &table("lacks", "env_from = [\"NOT_SET_ANYWHERE\"]");
+    let calls = vec![("told__echo", json!({"message": "here"}))];
+    let tools = "[\"told__*\", \"quiet__*\", \"lacks__*\"]";
+    let (stack, events) = turn(calls, tools, &tables).await;
+    assert_eq!(result(&events, "told__echo"), "Echo: here");
+    let requests = stack.model.requests();
+    let prompt = prompt(&requests[0]);
+    assert!(
+        prompt.starts_with("\"Do as scripted.")
+            && prompt.contains("The server of the tools `told__*` says"),
+        "{prompt}"
+    );
+    assert!(
+        !prompt.contains("`quiet__*`") && prompt.contains("`lacks` are missing now"),
+        "{prompt}"
+    );
+    assert!(offered(&requests[0]).contains(&"quiet__echo".to_owned()));
+    stack.logged("worker", "NOT_SET_ANYWHERE").await;
 }
 
 #[tokio::test]
