@@ -3,18 +3,12 @@
 use everturn_proto::words::AnswersFrom;
 use serde::Deserialize;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ApprovalsTable {
+    /// False by default: the engine does not know who sends a signal, and every program that reaches the engine can
+    /// send one in any tenant.
     allow_signal: bool,
-}
-
-impl Default for ApprovalsTable {
-    /// Allows answers by signal. A person with the right to signal a workflow may also end it, and has no other way to
-    /// answer without a gateway.
-    fn default() -> Self {
-        Self { allow_signal: true }
-    }
 }
 
 impl ApprovalsTable {

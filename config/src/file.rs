@@ -74,7 +74,7 @@ impl File {
         let mut described_tools = client::check(&self.client_tools, check, &mut names);
         described_tools.extend(remote::check(&self.remote_tools, check, &mut names));
         let egress = self.egress.check(check);
-        let processes = self.processes.check(check);
+        let processes = self.processes.check_general(check);
         let mcp = mcp::check(self.mcp, &processes, check, &mut names);
         if check.is_of_worker() {
             names.skills = Some(self.skills.check(check));

@@ -25,6 +25,7 @@ pub(super) struct ProcessTable {
     read: Option<Vec<Spanned<PathBuf>>>,
     write: Option<Vec<Spanned<PathBuf>>>,
     connect_ports: Option<Vec<u16>>,
+    unconfined: Option<Spanned<bool>>,
     max_memory_bytes: Option<Written<MemoryBytes>>,
     max_open_files: Option<Written<OpenFiles>>,
     max_processes: Option<Written<Processes>>,
@@ -40,15 +41,49 @@ pub(super) struct ProcessRules {
     access: Access,
     limits: Limits,
     requires_landlock: Option<bool>,
+    /// True: the operator allows every file and every port except the ports of Everturn's own servers.
+    is_unconfined: bool,
 }
 
 impl ProcessTable {
+    /// The table of a server that another table names as unconfined.
+    pub(super) fn of_unconfined(at: std::ops::Range<usize>) -> Self {
+        Self {
+            unconfined: Some(Spanned::new(at, true)),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the rules of `[processes]`, which holds for all programs.
+    pub(super) fn check_general(&self, check: &mut Checker<'_>) -> ProcessRules {
+        if let Some(at) = &self.unconfined {
+            check.wrong(
+                at,
+                "`unconfined` is for one server by its name: write it into [mcp.NAME.process]",
+            );
+        }
+        self.check(check)
+    }
+
+    /// Returns the rules of one server.
     pub(super) fn check(&self, check: &mut Checker<'_>) -> ProcessRules {
         let access = Access {
             read: self.read.as_deref().map(|paths| absolute(paths, check)),
             write: self.write.as_deref().map(|paths| absolute(paths, check)),
             connect_ports: self.connect_ports.clone(),
+            closed_ports: Vec::new(),
         };
+        let is_unconfined = self.unconfined.as_ref().is_some_and(|it| *it.get_ref());
+        if let Some(at) = &self.unconfined
+            && is_unconfined
+            && access != Access::default()
+        {
+            check.wrong(
+                at,
+                "`unconfined = true` allows every file and every port: remove it, or remove `read`, `write` and \
+                 `connect_ports`",
+            );
+        }
         let limits = Limits {
             memory_bytes: check.value(&self.max_memory_bytes),
             open_files: check.value(&self.max_open_files),
@@ -61,6 +96,7 @@ impl ProcessTable {
             access,
             limits,
             requires_landlock: self.require_landlock,
+            is_unconfined,
         }
     }
 }
@@ -69,16 +105,56 @@ impl ProcessRules {
     /// Returns these rules, with `general`'s values for unset keys.
     pub(super) fn over(self, general: &Self) -> Self {
         let general = general.clone();
+        let of_all = if self.is_unconfined {
+            Access::default()
+        } else {
+            general.access
+        };
         Self {
             user: self.user.or(general.user),
             access: Access {
-                read: self.access.read.or(general.access.read),
-                write: self.access.write.or(general.access.write),
-                connect_ports: self.access.connect_ports.or(general.access.connect_ports),
+                read: self.access.read.or(of_all.read),
+                write: self.access.write.or(of_all.write),
+                connect_ports: self.access.connect_ports.or(of_all.connect_ports),
+                closed_ports: Vec::new(),
             },
             limits: limits_over(self.limits, general.limits),
             requires_landlock: self.requires_landlock.or(general.requires_landlock),
+            is_unconfined: self.is_unconfined,
         }
+    }
+
+    /// Returns what the operator must write before the server `name` may run, or `None`. A program that the rules forget
+    /// could read every file of the worker and reach every server, so the rules name its files and ports.
+    pub(super) fn lacks(&self, name: &str) -> Option<String> {
+        if self.is_unconfined {
+            return None;
+        }
+        let Access {
+            read,
+            write,
+            connect_ports,
+            ..
+        } = &self.access;
+        let keys = [
+            ("`read = []` with the files it reads", read.is_none()),
+            ("`write = []` with the files it changes", write.is_none()),
+            (
+                "`connect_ports = []` with the TCP ports it connects to",
+                connect_ports.is_none(),
+            ),
+        ];
+        let keys: Vec<_> = keys.iter().filter(|(_, lacks)| *lacks).collect();
+        let keys: Vec<_> = keys.into_iter().map(|(key, _)| *key).collect();
+        if keys.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "a server with a `command` needs rights by name. Write into [mcp.{name}.process]: {}; or write \
+             `unconfined = true`, and the program may do all that the worker's user may do \
+             (docs/operate/isolation.md)",
+            keys.join(", ")
+        ))
     }
 
     /// Returns the policy of programs under these rules, with defaults for unset limits.

@@ -13,7 +13,10 @@ use everturn_proto::{
 use everturn_store::{PostgresOptions, StoreOptions};
 use everturn_supervisor::launch::Policy;
 use everturn_tools::{
-    DescribedTool, egress::EgressPolicy, http::HttpToolDefinition, mcp::ServerOptions,
+    DescribedTool,
+    egress::EgressPolicy,
+    http::HttpToolDefinition,
+    mcp::{ServerLocation, ServerOptions},
     skills::Skills,
 };
 
@@ -70,6 +73,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// Closes ports to every program: a program connects to them only where its rights open the ports by name.
+    pub fn close_ports(&mut self, ports: &[u16]) {
+        ports.clone_into(&mut self.processes.access.closed_ports);
+        for server in &mut self.mcp {
+            if let ServerLocation::Command { launch, .. } = &mut server.location {
+                *launch = launch.clone().closing(ports);
+            }
+        }
+    }
+
     /// Returns the pool of a worker. The pool needs a connection for each slot of an activity and for each slot of a
     /// local activity. Workflow tasks make no database calls.
     pub fn worker_pool(&self) -> PostgresOptions {

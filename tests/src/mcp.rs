@@ -19,9 +19,9 @@ pub fn python(program: &str) -> PathBuf {
     installed(&format!("venv/bin/{program}"))
 }
 
-/// Returns the table `[mcp.<name>]` for a server with this command.
+/// Returns the table `[mcp.<name>]` for a server with this command. The server has no rules of files and ports.
 pub fn command(name: &str, command: &[&str], more: &str) -> String {
-    format!("\n[mcp.{name}]\ncommand = {command:?}\n{more}\n")
+    format!("\n[mcp.{name}]\ncommand = {command:?}\nprocess.unconfined = true\n{more}\n")
 }
 
 /// Returns the table `[mcp.<name>]` for a watched server from npm: its process writes its id to `<name>.pid` in

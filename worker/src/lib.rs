@@ -6,6 +6,7 @@
 //! - `audit`: audit entries about the actions of operators and processes
 //! - [`logging`]: the log on standard error
 //! - [`connections`]: connects to Temporal and the store, with back-off
+//! - `own_ports`: the ports of Everturn's own servers, which programs of tools may not reach
 //! - [`environment`]: the secrets of the environment, hidden from other processes
 //! - [`reload`]: changed agents while a process runs
 //! - [`roles`]: the roles of a process: worker, gateway, and the commands of operators
@@ -25,6 +26,7 @@ pub mod demo;
 pub mod dev;
 pub mod environment;
 pub mod logging;
+mod own_ports;
 pub mod reload;
 pub mod roles;
 mod shell;

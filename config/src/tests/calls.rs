@@ -35,7 +35,7 @@ fn an_agent_sets_its_calls() {
     assert_eq!(anthropic.thinking_budget, Some(1024));
     let gemini = agent("gemini", "thinking_budget = 0\ntool_choice = \"required\"");
     assert_eq!(gemini.thinking_budget, Some(0));
-    let of_server = "tool_choice = \"git__commit\"\n[mcp.git]\ncommand = [\"git-mcp\"]";
+    let of_server = "tool_choice = \"git__commit\"\n[mcp.git]\ncommand = [\"git-mcp\"]\nprocess.unconfined = true";
     let text = file("openai", of_server).replace("\"calculate\"]", "\"git__*\"]");
     let config = parse(&text, &[]).unwrap();
     assert_eq!(config.agents[0].tool_choice.as_deref(), Some("git__commit"));

@@ -12,7 +12,7 @@ const CLIENT: &str = "[client_tools.ask]\ndescription = \"d\"\n";
 
 fn config(keys: &str, hooks: &str) -> String {
     format!(
-        "{PROVIDER}{CLIENT}{REMOTE}[mcp.memory]\ncommand = [\"m\"]\n{AGENT}{keys}[agents.default.hooks]\n{hooks}"
+        "{PROVIDER}{CLIENT}{REMOTE}[mcp.memory]\ncommand = [\"m\"]\nprocess.unconfined = true\n{AGENT}{keys}[agents.default.hooks]\n{hooks}"
     )
 }
 

@@ -24,7 +24,7 @@ fn error(text: &str) -> String {
 
 #[test]
 fn a_server_takes_what_is_written() {
-    let text = "[mcp.files]\ncommand = [\"npx\", \"server\"]\ncwd = \"/srv\"\nenv_from = [\"TOKEN\", \"lower_case\"]\n\
+    let text = "[mcp.files]\ncommand = [\"npx\", \"server\"]\nprocess.unconfined = true\ncwd = \"/srv\"\nenv_from = [\"TOKEN\", \"lower_case\"]\n\
                 effects = {\"*\" = \"once\", list = \"read\"}\ntitles = {list = \"List {path}\"}\ntools = [\"list\"]\nidle_timeout = \"20s\"\nmax_tools = 3\n\
                 [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_env = {authorization = \"TOKEN\"}\n";
     let servers = parse(text).unwrap().mcp;
@@ -59,11 +59,17 @@ fn a_server_takes_what_is_written() {
 #[test]
 fn what_is_wrong_is_said() {
     for (table, expected) in [
-        ("[mcp.a__b]\ncommand = [\"x\"]", "single `_`"),
-        ("[mcp.skill]\ncommand = [\"x\"]", "cannot be called `skill`"),
+        (
+            "[mcp.a__b]\ncommand = [\"x\"]\nprocess.unconfined = true",
+            "single `_`",
+        ),
+        (
+            "[mcp.skill]\ncommand = [\"x\"]\nprocess.unconfined = true",
+            "cannot be called `skill`",
+        ),
         ("[mcp.a]", "either a `command` or a `url`"),
         (
-            "[mcp.a]\ncommand = [\"x\"]\nurl = \"http://x\"",
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\nurl = \"http://x\"",
             "either a `command` or a `url`",
         ),
         ("[mcp.a]\ncommand = []", "a program and its arguments"),
@@ -85,26 +91,29 @@ fn what_is_wrong_is_said() {
             "mcp.json cannot be read",
         ),
         (
-            "[mcp.a]\ncommand = [\"x\"]\nenv_from = [\"A=b\"]",
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\nenv_from = [\"A=b\"]",
             "not values",
         ),
         (
-            "[mcp.a]\ncommand = [\"x\"]\neffects = {t = \"write\"}",
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\neffects = {t = \"write\"}",
             "`t` has \"write\", but the choices are: read, idempotent, once",
         ),
         (
-            "[mcp.a]\ncommand = [\"x\"]\ntitles = {t = \"Write {\"}",
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\ntitles = {t = \"Write {\"}",
             "`t` cannot be used: a `{` has no `}`",
         ),
         (
-            "[mcp.a]\ncommand = [\"x\"]\nmax_tools = 0",
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\nmax_tools = 0",
             "`max_tools` must be from 1",
         ),
         (
-            "[mcp.a]\ncommand = [\"x\"]\nconnect_timeout = \"1h\"",
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\nconnect_timeout = \"1h\"",
             "`connect_timeout` must be from 1s",
         ),
-        ("[mcp.a]\ncommand = [\"x\"]\nunknown = 1", "unknown field"),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\nunknown = 1",
+            "unknown field",
+        ),
     ] {
         let error = error(table);
         assert!(error.contains(expected), "{table}: {error}");
@@ -149,7 +158,11 @@ fn a_pasted_file_of_servers_works_as_it_is() {
         "lacks": {"command": "uvx", "args": ["x"], "env": {"A": "${NOT_SET}"}},
         "asks": {"command": "uvx", "env": {"A": "${input:token}"}},
         "off": {"command": "x", "disabled": true}}}"#;
-    let servers = imported(json, "[mcp.files]\neffects = {read = \"read\"}\n").unwrap();
+    let servers = imported(
+        json,
+        "unconfined = [\"files\", \"lacks\", \"asks\"]\n[mcp.files]\neffects = {read = \"read\"}\n",
+    )
+    .unwrap();
     let by_name = |name: &str| servers.iter().find(|server| server.name == name).unwrap();
     let files = by_name("files");
     assert_eq!(files.effects["read"], Effect::Read);
@@ -216,6 +229,11 @@ fn an_imported_file_that_is_wrong_is_a_clear_error() {
             "two servers",
         ),
         (
+            r#"{"mcpServers": {}}"#,
+            "unconfined = [\"b\"]\n",
+            "no server has this name",
+        ),
+        (
             r#"{"mcpServers": {"日本": {"url": "http://x"}}}"#,
             "",
             "1 to 30 letters",
@@ -235,7 +253,7 @@ fn an_imported_file_that_is_wrong_is_a_clear_error() {
 fn agents_name_tools_of_servers_that_are_configured() {
     let agent = |tool: &str| {
         format!(
-            "[mcp.files]\ncommand = [\"x\"]\n{PROVIDER}\
+            "[mcp.files]\ncommand = [\"x\"]\nprocess.unconfined = true\n{PROVIDER}\
              [agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [\"calculate\", \"{tool}\"]\n"
         )
     };
@@ -249,7 +267,7 @@ fn agents_name_tools_of_servers_that_are_configured() {
 
 #[test]
 fn a_server_may_have_a_connection_for_each_tenant() {
-    let text = "[mcp.notes]\ncommand = [\"notes\"]\nper = \"tenant\"\nmax_connections = 3\nkeep_idle = \"1m\"\n\
+    let text = "[mcp.notes]\ncommand = [\"notes\"]\nprocess.unconfined = true\nper = \"tenant\"\nmax_connections = 3\nkeep_idle = \"1m\"\n\
                 tenants = [\"acme\"]\nagents = [\"clerk\"]\nenv_file = {TOKEN = \"/run/secrets/{tenant}/token\"}\n\
                 [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_file = {authorization = \"token\"}\n\
                 tell_caller = false\n";
@@ -294,7 +312,9 @@ fn a_server_may_have_a_connection_for_each_tenant() {
         ("per = \"user\"", "unknown variant `user`"),
         ("tenants = []", "`tenants` names 1 to 1000"),
     ] {
-        let message = error(&format!("[mcp.notes]\ncommand = [\"notes\"]\n{more}\n"));
+        let message = error(&format!(
+            "[mcp.notes]\ncommand = [\"notes\"]\nprocess.unconfined = true\n{more}\n"
+        ));
         assert!(message.contains(expected), "{more}: {message}");
     }
 }
@@ -390,6 +410,7 @@ fn what_is_wrong_with_oauth_is_said() {
         error(&plain)
             .contains("`url` must be an https URL without a user and a fragment, because secrets")
     );
-    let program = format!("[mcp.a]\ncommand = [\"x\"]\n[mcp.a.oauth]\n{whole}");
+    let program =
+        format!("[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\n[mcp.a.oauth]\n{whole}");
     assert!(error(&program).contains("`oauth` belongs to a server with a `url`"));
 }

@@ -58,9 +58,9 @@ fn approvals_and_changed_tools_have_policies() {
     assert_eq!(policy.approvers(), ApprovalBy::Other);
     assert_eq!(tool.policy_on_definition_change(), OnDefinitionChange::Ask);
     assert_eq!(config.needs_other(), Some(("default", "calculate")));
-    assert_eq!(config.approval_answers, AnswersFrom::Engine);
-    let config = parse(&(agent("\"calculate\"") + "[approvals]\nallow_signal = false\n"));
     assert_eq!(config.approval_answers, AnswersFrom::Gateway);
+    let config = parse(&(agent("\"calculate\"") + "[approvals]\nallow_signal = true\n"));
+    assert_eq!(config.approval_answers, AnswersFrom::Engine);
     assert_eq!(config.needs_other(), None);
     // Whoever says nothing has the same definition as before.
     let same = parse(&agent(

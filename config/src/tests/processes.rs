@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use everturn_supervisor::launch::{Limits, Policy};
+use everturn_supervisor::launch::{Access, Limits, Policy};
 use everturn_tools::mcp::ServerLocation;
 
 use super::{assert_errors, parse};
@@ -20,18 +20,22 @@ fn servers(text: &str) -> Vec<(String, Policy)> {
 
 #[test]
 fn every_program_has_limits_without_any_key() {
-    let config = parse("[mcp.a]\ncommand = [\"x\"]\n", &[]).unwrap();
+    let config = parse(
+        "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\n",
+        &[],
+    )
+    .unwrap();
     assert_eq!(config.processes.limits, Limits::default_for(None));
     assert_eq!(config.processes.limits.memory_bytes, Some(4 << 30));
     assert_eq!(
-        servers("[mcp.a]\ncommand = [\"x\"]\n")[0].1,
+        servers("[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\n")[0].1,
         config.processes
     );
 }
 
 #[test]
 fn a_server_has_what_it_says_and_else_what_all_have() {
-    let text = "[processes]\nmax_open_files = 100\nmax_cpu_time = \"2m\"\nread = [\"/opt\"]\nrequire_landlock = true\n\
+    let text = "[processes]\nmax_open_files = 100\nmax_cpu_time = \"2m\"\nread = [\"/opt\"]\nwrite = []\nconnect_ports = [443]\nrequire_landlock = true\n\
                 [mcp.own]\ncommand = [\"x\"]\n\
                 [mcp.own.process]\nmax_open_files = 50\nwrite = [\"data\"]\nconnect_ports = []\n\
                 [mcp.plain]\ncommand = [\"x\"]\n";
@@ -48,7 +52,7 @@ fn a_server_has_what_it_says_and_else_what_all_have() {
     assert_eq!(own.access.read, plain.access.read);
     assert_eq!(
         (&own.access.connect_ports, &plain.access.connect_ports),
-        (&Some(vec![]), &None)
+        (&Some(vec![]), &Some(vec![443]))
     );
     assert!(own.requires_landlock && plain.requires_landlock);
     // The program may run in another folder.
@@ -57,6 +61,57 @@ fn a_server_has_what_it_says_and_else_what_all_have() {
         written.is_absolute() && written.ends_with(Path::new("data")),
         "{written:?}"
     );
+}
+
+#[test]
+fn a_program_needs_its_rights_by_name() {
+    let server = "[mcp.a]\ncommand = [\"x\"]\n";
+    let read = "`read = []` with the files it reads";
+    let write = "`write = []` with the files it changes";
+    let ports = "`connect_ports = []` with the TCP ports it connects to";
+    for (rights, lacking) in [
+        ("", &[read, write, ports][..]),
+        ("process.user = \"nobody\"", &[read, write, ports]),
+        ("process.read = [\"/srv\"]", &[write, ports]),
+        ("process.read = []\nprocess.write = []", &[ports]),
+        ("process.unconfined = false", &[read, write, ports]),
+        ("process.unconfined = true", &[]),
+        (
+            "process.read = []\nprocess.write = []\nprocess.connect_ports = []",
+            &[],
+        ),
+        (
+            "process.connect_ports = []\n[processes]\nread = []\nwrite = []",
+            &[],
+        ),
+    ] {
+        let read = parse(&format!("{server}{rights}\n"), &[]);
+        match read {
+            Ok(_) => assert!(lacking.is_empty(), "{rights}"),
+            Err(error) => {
+                let whole = format!("Write into [mcp.a.process]: {};", lacking.join(", "));
+                let error = error.to_string();
+                assert!(!lacking.is_empty() && error.contains(&whole), "{error}");
+            }
+        }
+    }
+    // The general rules do not hold for a server without rules of its own.
+    let text = "[processes]\nread = []\nwrite = []\nconnect_ports = []\n\
+                [mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\n";
+    let access = &servers(text)[0].1.access;
+    assert_eq!(access, &Access::default());
+}
+
+#[test]
+fn the_ports_of_the_own_servers_are_closed_to_every_program() {
+    let text = "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\n[mcp.web]\nurl = \"https://x/mcp\"\n";
+    let mut config = parse(text, &[]).unwrap();
+    config.close_ports(&[7233]);
+    assert_eq!(config.processes.access.closed_ports, [7233]);
+    let ServerLocation::Command { launch, .. } = &config.mcp[0].location else {
+        panic!("{config:?}")
+    };
+    assert_eq!(launch.policy().unwrap().access.closed_ports, [7233]);
 }
 
 #[test]
@@ -77,6 +132,14 @@ fn what_is_wrong_is_said() {
             "`max_cpu_time` must be from 1s",
         ),
         ("[processes]\nconnect_ports = [70000]", "expected u16"),
+        (
+            "[processes]\nunconfined = true",
+            "write it into [mcp.NAME.process]",
+        ),
+        (
+            "[mcp.a]\ncommand = [\"x\"]\nprocess = { unconfined = true, read = [\"/srv\"] }",
+            "remove `read`, `write` and `connect_ports`",
+        ),
         (
             "[mcp.a]\nurl = \"http://x\"\n[mcp.a.process]\nmax_open_files = 50",
             "`process` belongs to a server with a `command`",

@@ -34,7 +34,10 @@ fn samples_and_owners_and_servers_and_http_tools_count() {
         ("samples = [\"Hello\"]\n", "changed agent a"),
         ("owner = \"Billing\"\n", "changed agent a"),
         (http, "added tool t"),
-        ("[mcp.files]\ncommand = [\"x\"]\n", "added tool files__*"),
+        (
+            "[mcp.files]\ncommand = [\"x\"]\nprocess.unconfined = true\n",
+            "added tool files__*",
+        ),
     ] {
         let new = read(&format!("{base}{addition}"));
         assert_eq!(Changes::between(&read(&base), &new).to_string(), told);

@@ -147,7 +147,7 @@ fn created(
     if !files.is_empty() {
         ruleset = ruleset.handle_access(files)?;
     }
-    if access.connect_ports.is_some() {
+    if access.connect_ports.is_some() || !access.closed_ports.is_empty() {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
     }
     ruleset.create()
@@ -190,10 +190,17 @@ fn with_rules(
     for path in access.write.iter().flatten() {
         ruleset = ruleset.add_rule(beneath(path, all)?)?;
     }
-    for port in access.connect_ports.iter().flatten() {
-        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    let open = |port| Ok::<_, RulesetError>(NetPort::new(port, AccessNet::ConnectTcp));
+    match &access.connect_ports {
+        Some(ports) => ruleset.add_rules(ports.iter().copied().map(open)),
+        None if access.closed_ports.is_empty() => Ok(ruleset),
+        // Landlock has no rule that denies a port, so every other port gets a rule.
+        None => {
+            let is_open = |port: &u16| !access.closed_ports.contains(port);
+            ruleset.add_rules((1..=u16::MAX).filter(is_open).map(open))
+        }
     }
-    Ok(ruleset)
+    .map_err(LaunchError::from)
 }
 
 /// Returns the rule for a path of the operator's policy. The path must exist. A file gets only the rights with a
@@ -224,11 +231,18 @@ mod tests {
         let paths = [None, Some(vec!["/tmp".into(), "/etc/passwd".into()])];
         for read in &paths {
             for write in &paths {
-                for connect_ports in [None, Some(vec![]), Some(vec![443])] {
+                let ports = [
+                    (None, vec![]),
+                    (None, vec![7233, 5432]),
+                    (Some(vec![]), vec![7233]),
+                    (Some(vec![443]), vec![]),
+                ];
+                for (connect_ports, closed_ports) in ports {
                     let access = Access {
                         read: read.clone(),
                         write: write.clone(),
                         connect_ports,
+                        closed_ports,
                     };
                     let policy = Policy {
                         access,

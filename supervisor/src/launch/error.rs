@@ -44,6 +44,12 @@ pub enum LaunchError {
     /// The kernel refused the Landlock domain.
     #[error("Landlock refuses: {0}")]
     Landlock(#[from] landlock::RulesetError),
+    /// The filter of system calls was refused.
+    #[error("the kernel refuses a filter of system calls: {0}")]
+    Filter(#[from] seccompiler::Error),
+    /// The filter of system calls cannot be made.
+    #[error("the filter of system calls cannot be made: {0}")]
+    Rules(#[from] seccompiler::BackendError),
     /// The policy demands more of Landlock than the kernel has.
     #[error("the kernel lacks required features of Landlock, and `require_landlock` is set")]
     NoLandlock,

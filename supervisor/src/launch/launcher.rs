@@ -9,7 +9,9 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use super::{domain::Domain, error::LaunchError, policy::Policy, privileges};
+use super::{
+    domain::Domain, error::LaunchError, policy::Policy, privileges, sockets::SocketFilter,
+};
 
 /// The first argument of a launcher.
 pub(super) const WORD: &str = "--launch-as-child";
@@ -57,11 +59,15 @@ fn launch(mut arguments: impl Iterator<Item = OsString>) -> Result<Infallible, L
     // The launcher opens the paths with the worker's rights, because the program's user may lack access to a parent
     // folder.
     let domain = Domain::of(&policy)?;
+    let sockets = SocketFilter::of(&policy)?;
     // Best effort: without /proc, the kernel keeps its default preference.
     let _written = fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     policy.limits.apply()?;
     privileges::give_up(policy.user.as_ref())?;
     domain.enter()?;
+    if let Some(sockets) = sockets {
+        sockets.apply(&policy)?;
+    }
     let source = Command::new(&program).args(arguments).exec();
     Err(LaunchError::Exec {
         program: program.to_string_lossy().into_owned(),

@@ -5,8 +5,8 @@
 //! - [`launched`]: the code of the new process before it becomes the program
 //!
 //! The binary of this process starts a second time, as a launcher (`launcher`). The launcher has the child's
-//! environment, limits itself (`limits`), gives up its rights (`privileges`), enters a Landlock domain (`domain`) and
-//! then becomes the program by exec. No code of ours runs between fork and exec, where only few functions are safe. The
+//! environment, limits itself (`limits`), gives up its rights (`privileges`), enters a Landlock domain (`domain`), closes
+//! the ways around it (`sockets`) and then becomes the program by exec. No code of ours runs between fork and exec, where only few functions are safe. The
 //! launcher has no secrets.
 //!
 //! Must not be here: the list of programs, and their rights.
@@ -17,6 +17,7 @@ mod launcher;
 mod limits;
 mod policy;
 mod privileges;
+mod sockets;
 mod user;
 
 use std::{
@@ -68,6 +69,15 @@ impl Launch {
     /// Returns the policy; `None` if programs are unconfined.
     pub fn policy(&self) -> Option<&Policy> {
         self.policy.as_deref()
+    }
+
+    /// Returns this launch with closed ports: programs connect to them only where their policy opens the ports by name.
+    #[must_use]
+    pub fn closing(mut self, ports: &[u16]) -> Self {
+        if let Some(policy) = &mut self.policy {
+            policy.access.closed_ports = ports.to_vec();
+        }
+        self
     }
 
     /// Makes the command that starts a program. The command inherits the named environment variables, and always PATH.

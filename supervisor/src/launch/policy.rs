@@ -28,6 +28,10 @@ pub struct Access {
     pub read: Option<Vec<PathBuf>>,
     /// Files and folders to change and read; `None`: no restriction beyond the user's rights.
     pub write: Option<Vec<PathBuf>>,
-    /// TCP ports to connect to; `None`: any port.
+    /// TCP ports to connect to; `None`: any port except `closed_ports`.
     pub connect_ports: Option<Vec<u16>>,
+    /// TCP ports that only `connect_ports` can open: the ports of the engine, the database and Redis. A program that
+    /// reaches the engine can approve tool calls of every tenant.
+    #[serde(default)]
+    pub closed_ports: Vec<u16>,
 }

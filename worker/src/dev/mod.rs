@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, DevOptions, TelemetryOptions},
-    connections, environment,
+    connections, environment, own_ports,
     reload::{Configured, Running, Told, Watch},
     roles,
     telemetry::Telemetry,
@@ -54,7 +54,12 @@ pub async fn run(
         bail!("the message of the turn is empty");
     }
     let shutdown = shutdown::token()?;
-    let configured = Configured::for_worker(common, options.test_tools.effects_file.clone(), own)?;
+    let configured = Configured::for_worker(
+        common,
+        closed_ports(common, &options),
+        options.test_tools.effects_file.clone(),
+        own,
+    )?;
     let mut config = configured.config.clone();
     roles::gateway::check_exposure(&options.listen, &config)?;
     // A single gateway runs, and open streams have no alternative. Therefore Ctrl-C ends the gateway without a
@@ -92,6 +97,20 @@ pub async fn run(
         stopping.done("");
     }
     served
+}
+
+/// Returns the ports that programs of tools may not reach: also Temporal's own server here with its web UI, which can signal
+/// workflows, and the gateway, which may serve this machine without a credential.
+fn closed_ports(common: &Common, options: &DevOptions) -> Vec<u16> {
+    let temporal = options.temporal_port;
+    let own = [
+        temporal,
+        temporal_server::ui_port(temporal),
+        options.listen.listen.port(),
+    ];
+    let mut ports = own_ports::of(common);
+    ports.extend(own.into_iter().filter(|port| *port != 0));
+    ports
 }
 
 async fn start_temporal(

@@ -33,6 +33,8 @@ struct Kit {
     /// The tools outside of the configuration.
     own: ToolRegistry,
     egress: Egress,
+    /// Ports that programs may not connect to unless their rights name the ports.
+    closed_ports: Vec<u16>,
     servers: Servers,
 }
 
@@ -51,9 +53,10 @@ pub(super) struct Next {
 
 impl Configured {
     /// Reads the configuration of a worker, whose agents have the built-in tools, the test tools if requested, `own`, and
-    /// the configured tools.
+    /// the configured tools. Programs may not connect to `closed_ports` unless their rights name the ports.
     pub fn for_worker(
         common: &Common,
+        closed_ports: Vec<u16>,
         test_tools: Option<PathBuf>,
         own: Vec<Arc<dyn Tool>>,
     ) -> anyhow::Result<Self> {
@@ -68,10 +71,12 @@ impl Configured {
         }
         let egress =
             Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
+        config.close_ports(&closed_ports);
         process::start_with(Launch::confined(config.processes.clone()));
         let mut kit = Kit {
             own,
             egress,
+            closed_ports,
             servers: Servers::new(),
         };
         let (tools, servers) = kit.tools(&config)?;
@@ -108,7 +113,10 @@ impl Configured {
 
     /// Makes the next configuration. `providers` are the providers of the running process.
     pub(super) fn next(&self, read: Config, providers: &Providers) -> anyhow::Result<Next> {
-        let config = self.config.reloaded(read, providers)?;
+        let mut config = self.config.reloaded(read, providers)?;
+        if let Some(kit) = &self.kit {
+            config.close_ports(&kit.closed_ports);
+        }
         let (tools, servers) = match &self.kit {
             Some(kit) => kit.tools(&config)?,
             None => (ToolRegistry::new(), Servers::new()),
@@ -189,7 +197,7 @@ mod tests {
             "check",
         ];
         let common = Cli::try_parse_from(command).unwrap().common;
-        Configured::for_worker(&common, None, Vec::new()).unwrap()
+        Configured::for_worker(&common, Vec::new(), None, Vec::new()).unwrap()
     }
 
     /// Writes the file and takes the change over.

@@ -12,7 +12,7 @@ use super::{gateway, versions, worker};
 use crate::{
     cli::{AllOptions, Common},
     connections::{self, Connected},
-    environment,
+    environment, own_ports,
     reload::{self, Configured, Running},
     telemetry::Telemetry,
 };
@@ -26,7 +26,12 @@ pub async fn run(
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let telemetry = Telemetry::start(&options.telemetry, "all")?;
-    let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let configured = Configured::for_worker(
+        common,
+        own_ports::of(common),
+        options.test_tools.effects_file,
+        own,
+    )?;
     let (config, tools) = (configured.config.clone(), configured.tools.clone());
     worker::check_agents(&config)?;
     gateway::check_exposure(&options.listen, &config)?;

@@ -19,7 +19,7 @@ use futures::future::join_all;
 use super::{gateway::check_exposure, tools::status};
 use crate::{
     cli::{CheckConfig, Common},
-    connections,
+    connections, own_ports,
     reload::Configured,
     transport,
 };
@@ -97,7 +97,7 @@ impl Report {
             None if Path::new(DEFAULT_FILE).exists() => DEFAULT_FILE.to_owned(),
             None => format!("no {DEFAULT_FILE} in this directory: built-in defaults"),
         };
-        let error = match Configured::for_worker(common, test_tools, own) {
+        let error = match Configured::for_worker(common, own_ports::of(common), test_tools, own) {
             Ok(configured) => {
                 println!("✓ {:<14} {name}", "configuration");
                 return Some(configured);

@@ -32,7 +32,7 @@ use crate::{
     audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
     connections::{self, Connected, Stream},
-    environment,
+    environment, own_ports,
     reload::{self, Configured, Running, with_results},
     telemetry::{self, Telemetry},
 };
@@ -77,7 +77,12 @@ pub async fn run(
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let telemetry = Telemetry::start(&options.telemetry, "worker")?;
-    let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let configured = Configured::for_worker(
+        common,
+        own_ports::of(common),
+        options.test_tools.effects_file,
+        own,
+    )?;
     let (config, tools) = (configured.config.clone(), configured.tools.clone());
     check_agents(&config)?;
     let connected = connections::everything(

@@ -22,6 +22,7 @@ use super::McpTable;
 use crate::{
     checker::Checker,
     forms::{Form, HttpUrl, Written},
+    processes::ProcessTable,
 };
 
 /// The largest file of servers. The files of people have a few kilobytes.
@@ -30,9 +31,11 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_SERVERS: usize = 200;
 /// The key of the file's path in `[mcp]`. No server may have the name.
 const IMPORT: &str = "import";
+/// The key of the names of the imported programs without limits on files and ports. No server may have the name.
+const UNCONFINED: &str = "unconfined";
 /// The keys of `[mcp]` beside the tables of the servers.
 #[cfg(test)]
-pub(crate) const KEYS: [&str; 1] = [IMPORT];
+pub(crate) const KEYS: [&str; 2] = [IMPORT, UNCONFINED];
 /// The longest name of a server.
 const MAX_NAME: usize = 30;
 
@@ -40,6 +43,7 @@ const MAX_NAME: usize = 30;
 #[derive(Debug, Default)]
 pub(crate) struct McpTables {
     import: Option<Spanned<PathBuf>>,
+    unconfined: Vec<Spanned<String>>,
     servers: BTreeMap<Spanned<String>, McpTable>,
 }
 
@@ -57,10 +61,10 @@ impl<'de> Deserialize<'de> for McpTables {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<McpTables, A::Error> {
                 let mut tables = McpTables::default();
                 while let Some(name) = map.next_key::<Spanned<String>>()? {
-                    if name.get_ref() == IMPORT {
-                        tables.import = Some(map.next_value()?);
-                    } else {
-                        tables.servers.insert(name, map.next_value()?);
+                    match name.get_ref().as_str() {
+                        IMPORT => tables.import = Some(map.next_value()?),
+                        UNCONFINED => tables.unconfined = map.next_value()?,
+                        _ => drop(tables.servers.insert(name, map.next_value()?)),
                     }
                 }
                 Ok(tables)
@@ -77,15 +81,34 @@ impl McpTables {
         mut self,
         check: &mut Checker<'_>,
     ) -> BTreeMap<Spanned<String>, McpTable> {
+        self.import(check);
+        for name in &self.unconfined {
+            match self.servers.get_mut(name.get_ref().as_str()) {
+                Some(table) if table.process.is_none() => {
+                    let process = ProcessTable::of_unconfined(name.span());
+                    table.process = Some(Spanned::new(name.span(), process));
+                }
+                Some(_) => check.wrong(
+                    name,
+                    "the server has a table `process`; write `unconfined = true` there, or remove the name here",
+                ),
+                None => check.wrong(name, "no server has this name"),
+            }
+        }
+        self.servers
+    }
+
+    /// Adds the servers of the file.
+    fn import(&mut self, check: &mut Checker<'_>) {
         let Some(import) = self.import.take() else {
-            return self.servers;
+            return;
         };
         let path = check.file_beside(&import);
         let servers = match read(&path) {
             Ok(servers) => servers,
             Err(why) => {
                 check.wrong(&import, format!("`import`: {why}"));
-                return self.servers;
+                return;
             }
         };
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -113,7 +136,6 @@ impl McpTables {
                 }
             }
         }
-        self.servers
     }
 
     fn add(

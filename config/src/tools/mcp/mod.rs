@@ -183,7 +183,7 @@ impl McpTable {
         check: &mut Checker<'_>,
     ) -> Option<ServerLocation> {
         match (&self.command, &self.url) {
-            (Some(command), None) => Some(self.program(command, processes, check)),
+            (Some(command), None) => Some(self.program(name, command, processes, check)),
             (None, Some(url)) => Some(self.endpoint(url, check)),
             _ => {
                 check.wrong(name, "an MCP server has either a `command` or a `url`");
@@ -194,6 +194,7 @@ impl McpTable {
 
     fn program(
         &self,
+        name: &Spanned<String>,
         command: &Spanned<Vec<String>>,
         processes: &ProcessRules,
         check: &mut Checker<'_>,
@@ -211,7 +212,11 @@ impl McpTable {
         let rules = self
             .process
             .as_ref()
-            .map_or_else(ProcessRules::default, |table| table.get_ref().check(check));
+            .map_or_else(ProcessRules::default, |table| table.get_ref().check(check))
+            .over(processes);
+        if let Some(lack) = rules.lacks(name.get_ref()) {
+            check.wrong(name, lack);
+        }
         let environment = self.env_from.iter().filter_map(|variable| {
             let name = check.value(variable)?;
             let value = check.required_variable("env_from", &variable.at, &name)?;
@@ -223,7 +228,7 @@ impl McpTable {
             directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
             environment: environment.collect(),
             environment_files: self.files("env_file", &self.env_file, check),
-            launch: Launch::confined(rules.over(processes).policy()),
+            launch: Launch::confined(rules.policy()),
         }
     }
 

@@ -15,6 +15,13 @@ pub(crate) const ASKING: &str = r#"
 tools = [{ name = "test_once", approval = "always" }, "test_read"]
 "#;
 
+/// The agent of [`ASKING`], where answers through the engine are switched on.
+pub(crate) const THROUGH_ENGINE: &str = r#"
+tools = [{ name = "test_once", approval = "always" }, "test_read"]
+[approvals]
+allow_signal = true
+"#;
+
 /// Script of a model that calls one `once` tool, then says what its result was.
 pub(crate) fn one_call(request: &Request) -> Reply {
     match request.results_since_user() {
@@ -107,7 +114,7 @@ async fn turn_status(stack: &Stack, conversation: &str, expected: &str) {
 #[tokio::test]
 async fn approved_or_denied_by_a_signal() {
     for (decision, observed, effects) in [("approve", "execution_id", 1), ("deny", "denied", 0)] {
-        let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+        let stack = Stack::with_agent(Model::start(one_call).await, THROUGH_ENGINE).await;
         let _running = stack.start().await;
         let (conversation, _) = stack.ask("do it").await;
         let call = pending(&stack, &conversation, 1).await.remove(0);

@@ -118,7 +118,11 @@ async fn the_commands_of_the_page_work_as_written() {
 
 #[tokio::test]
 async fn an_approval_is_found_and_answered_as_the_page_says() {
-    let stack = Stack::with_agent(Model::start(approvals::one_call).await, approvals::ASKING).await;
+    let stack = Stack::with_agent(
+        Model::start(approvals::one_call).await,
+        approvals::THROUGH_ENGINE,
+    )
+    .await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = approvals::pending(&stack, &conversation, 1).await.remove(0);

@@ -141,6 +141,8 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
 #[tokio::test]
 async fn a_person_approves_a_python_tool_with_another_input() {
     let remote = Remote::new().await;
+    let through_engine = "[approvals]\nallow_signal = true\n";
+    remote.stack().configure(through_engine);
     let _running = remote.stack().start().await;
     let (conversation, _) = remote.stack().ask(r#"[["asks", {"amount": 500}]]"#).await;
     remote

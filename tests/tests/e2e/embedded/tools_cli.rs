@@ -304,7 +304,7 @@ async fn the_status_of_servers_tells_why_a_server_is_not_available() {
         "lacks": {"command": "node", "env": {"KEY": "${NOT_SET_ANYWHERE}"}},
     }});
     fs::write(folder.path().join("mcp.json"), json.to_string()).unwrap();
-    let import = "[mcp]\nimport = \"mcp.json\"\n";
+    let import = "[mcp]\nimport = \"mcp.json\"\nunconfined = [\"up\", \"lacks\"]\n";
     let fails = "import sys; sys.exit('no module named shop')";
     let down = mcp::command("down", &["python3", "-c", fails], "");
     let agent = "[providers.main]\nkind = \"openai\"\n[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n";

@@ -19,7 +19,7 @@ use everturn_tools::Tool;
 
 use crate::{
     cli::{Common, ToolsCommand, ToolsOptions},
-    environment,
+    environment, own_ports,
     reload::Configured,
 };
 
@@ -30,7 +30,12 @@ pub async fn run(
     options: ToolsOptions,
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
-    let configured = Configured::for_worker(common, options.test_tools.effects_file, own)?;
+    let configured = Configured::for_worker(
+        common,
+        own_ports::of(common),
+        options.test_tools.effects_file,
+        own,
+    )?;
     let servers = configured.servers();
     let (config, tools) = (configured.config, configured.tools);
     environment::forget_secrets();

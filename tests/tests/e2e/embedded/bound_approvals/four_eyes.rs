@@ -13,7 +13,11 @@ use crate::embedded::{
     keys::{AUTH, create},
 };
 
-const FOUR_EYES: &str = r#"tools = [{ name = "test_once", approval = { by = "other" } }]"#;
+/// Answers through the engine are switched on, because the rule must hold for them, too.
+const FOUR_EYES: &str = r#"tools = [{ name = "test_once", approval = { by = "other" } }]
+[approvals]
+allow_signal = true
+"#;
 
 /// Somebody with a key.
 struct Person<'a> {

@@ -13,7 +13,9 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::embedded::approvals::{APPROVED_TURN, ASKING, answer, one_call, pending};
+use crate::embedded::approvals::{
+    APPROVED_TURN, ASKING, THROUGH_ENGINE, answer, one_call, pending,
+};
 
 /// Sends an answer by hand, as a signal.
 async fn signal(stack: &Stack, conversation: &str, answer: &Value) {
@@ -66,7 +68,7 @@ async fn refused(stack: &Stack, conversation: &str, code: &str) {
 
 #[tokio::test]
 async fn an_answer_by_hand_names_what_it_is_for_and_speaks_for_nobody() {
-    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let stack = Stack::with_agent(Model::start(one_call).await, THROUGH_ENGINE).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
@@ -105,9 +107,8 @@ async fn an_answer_by_hand_names_what_it_is_for_and_speaks_for_nobody() {
 }
 
 #[tokio::test]
-async fn answers_through_the_engine_can_be_switched_off() {
-    let agent = format!("{ASKING}\n[approvals]\nallow_signal = false\n");
-    let stack = Stack::with_agent(Model::start(one_call).await, &agent).await;
+async fn nobody_answers_through_the_engine_unless_it_is_switched_on() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);

@@ -106,6 +106,38 @@ def connect(port):
         return True, "connected"
 
 
+def connect_multipath(port):
+    """Connects by Multipath TCP, which Landlock does not check."""
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262) as connection:
+        connection.connect(("127.0.0.1", int(port)))
+        return True, "connected"
+
+
+def connect_fast(port):
+    """Connects by data in the first packet, which Landlock does not check."""
+    import socket
+
+    with socket.socket() as connection:
+        connection.sendto(b"x", socket.MSG_FASTOPEN, ("127.0.0.1", int(port)))
+        return True, "connected"
+
+
+def approve(temporal, address, workflow, answer):
+    """Approves a tool call through the engine, as an operator does."""
+    import subprocess
+
+    signal = [temporal, "workflow", "signal", "--address", address, "--workflow-id", workflow]
+    sent = subprocess.run(
+        signal + ["--name", "resolve_approval", "--input", answer],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=30,
+    )
+    return sent.returncode == 0, (sent.stdout + sent.stderr).decode()
+
+
 def fork(most):
     """Starts processes until it is told that it may not."""
     children = []
@@ -149,6 +181,9 @@ ATTACKS = [
     read,
     write,
     connect,
+    connect_multipath,
+    connect_fast,
+    approve,
     fork,
     allocate,
     fill,

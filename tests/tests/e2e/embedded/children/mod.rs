@@ -1,6 +1,7 @@
 //! Programs of an operator that attack their worker: an MCP server, and a program that a tool runs. What they try is in
 //! `attack.py`. None of it works, and the worker takes the next turn (docs/operate/isolation.md).
 
+mod engine;
 mod secrets;
 
 use std::{
@@ -135,6 +136,8 @@ fn under_rules(place: &Place, port: u16) -> Vec<Attack> {
         ("read", vec!["/etc/fstab".to_owned()]),
         ("write", vec![place.outside("written")]),
         ("connect", vec![port.to_string()]),
+        ("connect_multipath", vec![port.to_string()]),
+        ("connect_fast", vec![port.to_string()]),
         ("fork", vec![more]),
         ("allocate", vec![(1_u64 << 30).to_string()]),
         ("fill", vec![place.inside("large"), (2 << 20).to_string()]),
@@ -254,7 +257,7 @@ async fn a_server_cannot_reach_its_worker() {
     let agent = format!(
         "tools = [\"attack__*\"]\n{}{}",
         steps(&attacks),
-        server(&place, "")
+        server(&place, "process.unconfined = true\n")
     );
     let model = attacker(attacks.clone(), of_server, place.program()).await;
     let stack = Stack::with_agent(model, &agent).await;
