@@ -18,11 +18,15 @@ pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> Option<u32> {
 }
 
 /// Returns whether the call needs an approval. With an unreadable rule every call needs one, because the rule may have
-/// allowed fewer calls.
+/// allowed fewer calls. So does a call with a number that the rule cannot compare exactly: rounded, the number may be on
+/// the other side of a limit.
 fn needs_approval(policy: &ApprovalPolicy, input: &Json) -> bool {
     let Some(when) = &policy.when else {
         return true;
     };
+    if !input.is_exact_as_value() {
+        return true;
+    }
     match jsonschema::options().offline().build(&when.to_value()) {
         Ok(rule) => rule.is_valid(&input.to_value()),
         Err(error) => {
@@ -52,6 +56,16 @@ mod tests {
             timeout_s: 9,
             ..ApprovalPolicy::default()
         }));
+        let with_rule = |rule: &str| {
+            with(Some(ApprovalPolicy {
+                when: Some(json(rule)),
+                timeout_s: 9,
+                ..ApprovalPolicy::default()
+            }))
+        };
+        let exclusive =
+            with_rule(r#"{"type":"object","properties":{"amount":{"exclusiveMinimum":100}}}"#);
+        let limit = with_rule(r#"{"properties":{"amount":{"minimum":9007199254740993}}}"#);
         let always = with(Some(ApprovalPolicy {
             when: None,
             timeout_s: 0,
@@ -68,6 +82,18 @@ mod tests {
             (&by_rule, r#"{"amount":99}"#, None),
             (&by_rule, r#"{"amount":100}"#, Some(9)),
             (&by_rule, r#"{"other":100}"#, None),
+            // Rounded to 64 bits, the amounts are 100 and no number.
+            (&by_rule, r#"{"amount":99.99999999999999999999}"#, Some(9)),
+            (
+                &exclusive,
+                r#"{"amount":100.00000000000000000001}"#,
+                Some(9),
+            ),
+            (&exclusive, r#"{"amount":100.0}"#, None),
+            (&exclusive, r#"{"amount":1e400}"#, Some(9)),
+            (&exclusive, r#"{"amount":12345678901234567890123}"#, Some(9)),
+            (&limit, r#"{"amount":9007199254740992}"#, None),
+            (&limit, r#"{"amount":9007199254740993}"#, Some(9)),
             (&broken, "{}", Some(9)),
         ] {
             assert_eq!(

@@ -80,6 +80,9 @@ impl ToolRunner {
                 });
             }
             ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
+            ToolClaim::Run { record, .. } if record.call.unusable().is_some() => {
+                ToolEnd::failed(record.call.unusable().unwrap_or_default(), 0)
+            }
             ToolClaim::Run { record, caller } => {
                 let missing = lacks_tool(&self.tools, &record.call);
                 let elsewhere = missing.as_ref();

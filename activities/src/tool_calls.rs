@@ -6,14 +6,14 @@
 use everturn_models::ModelToolCall;
 use everturn_proto::{
     limits::{INLINE_LIMIT_MS, SMALL_REMOTE_INPUT_BYTES},
-    turn::{AgentTool, PlannedCall, ToolCall},
+    turn::{AgentTool, CallRule, PlannedCall, ToolCall},
     words::ToolKind,
 };
 use everturn_tools::{Effect, ToolSpec};
 
 use crate::{
     approval,
-    storable::{storable, without_nul},
+    storable::{Arguments, arguments, without_nul},
 };
 
 /// Time-out of a tool that the agent does not have: running it only reports the missing tool.
@@ -39,16 +39,26 @@ pub(crate) fn stored(
         && tool.is_some_and(|tool| tool.kind() == ToolKind::Worker);
     let timeout_ms = tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms);
     let tool_name = bounded_name(call.tool_name);
-    let tool_input = storable(call.arguments);
+    let (tool_input, unusable) = match arguments(call.arguments) {
+        Arguments::Usable(input) => (input, None),
+        Arguments::Unusable { written, reason } => (written, Some(reason)),
+    };
+    // A call with unusable arguments asks nobody and reaches neither a client nor a remote tool. A worker tells the model
+    // why the call did not run.
+    let usable_by = tool.filter(|_| unusable.is_none());
+    let rule = unusable.map(|unusable| CallRule {
+        unusable,
+        ..CallRule::default()
+    });
     ToolCall {
         execution_id,
         call_id,
-        kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
-        approval_timeout_s: approval::timeout_s(tool, &tool_input),
+        kind: usable_by.map(|tool| tool.kind.clone()).unwrap_or_default(),
+        approval_timeout_s: approval::timeout_s(usable_by, &tool_input),
         // The hash for the approval is computed after the decision which calls need an approval.
         input_hash: String::new(),
         definition_hash: String::new(),
-        rule: None,
+        rule,
         tool_name,
         tool_input: Some(tool_input),
         timeout_ms: if inline {
@@ -60,7 +70,7 @@ pub(crate) fn stored(
         signatures: call.signatures.into_iter().map(without_nul).collect(),
         // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
         effect: effect.map(String::from).unwrap_or_default(),
-        remote: tool.and_then(|tool| tool.remote.clone()),
+        remote: usable_by.and_then(|tool| tool.remote.clone()),
         signed_by: String::new(),
         hook: None,
         title_template: spec.and_then(|it| it.title.clone()).unwrap_or_default(),

@@ -35,8 +35,8 @@ impl ResolveApproval {
             .is_some_and(|input| !is_usable(input))
         {
             return Some(
-                "`tool_input` is an object of at most 64 KiB (numbers written out) and 100 levels, without NUL and \
-                 without a number of more than 500 digits",
+                "`tool_input` is an object of at most 64 KiB (numbers written out) and 100 levels, with each key once, \
+                 without NUL, and without a number of more than 500 digits",
             );
         }
         if !is_short(self.reason()) {
@@ -54,11 +54,12 @@ fn is_short(text: &str) -> bool {
     text.len() <= MAX_APPROVAL_REASON_BYTES && !text.contains('\0')
 }
 
-/// True for an input in the form that tools take (an object), within the engine's size limit, and unchanged by the
-/// store. The tool must run with exactly the approved input.
+/// True for an input in the form that tools take (an object), within the engine's size limit, unchanged by the store,
+/// and equal for every reader. The tool must run with exactly the approved input.
 fn is_usable(input: &Json) -> bool {
     input.stored_len() <= MAX_APPROVED_INPUT_BYTES
         && !input.is_too_deep()
+        && input.repeated_key().is_none()
         && input.made_storable().is_none()
         && input.decode::<BTreeMap<String, Box<RawValue>>>().is_ok()
 }
@@ -87,6 +88,7 @@ mod tests {
             (with(r#"{"a":{"b":[1]}}"#), true),
             (with("[1]"), false),
             (with("null"), false),
+            (with(r#"{"a":1,"b":{"c":1,"\u0063":2}}"#), false),
             (with(r#"{"a":"\u0000"}"#), false),
             (with(r#"{"a":1e300}"#), true),
             (with(r#"{"a":1e131071}"#), false),

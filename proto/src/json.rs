@@ -1,10 +1,12 @@
 //! A JSON value with its text kept exactly as written.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use prost::Message;
 use serde::{
-    Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::Error as _,
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, MapAccess, Visitor},
+    ser::Error as _,
 };
 use serde_json::value::RawValue;
 
@@ -47,15 +49,14 @@ impl Json {
         serde_json::from_str(self.as_str())
     }
 
-    /// Returns the value with replacements for parts that the store cannot hold. U+FFFD replaces escapes of NUL and of
+    /// Returns the value with replacements for parts that the store does not take. U+FFFD replaces escapes of NUL and of
     /// lone surrogates. A string of equal characters replaces a number that is too long when written out (`1e131071`).
     /// `None` when the value needs no replacement.
     pub fn made_storable(&self) -> Option<Self> {
         storable::made_storable(self.as_str()).map(|text| Self { text })
     }
 
-    /// Returns about how many bytes the value has when read from the store. The store writes numbers out: `1e300`
-    /// returns with 301 digits.
+    /// Returns about how many bytes the value has in a reader that writes numbers out: `1e300` has 301 digits.
     pub fn stored_len(&self) -> usize {
         storable::stored_len(self.as_str())
     }
@@ -71,6 +72,31 @@ impl Json {
         let mut text = String::with_capacity(self.as_str().len());
         write_canonical(self.as_str(), &mut text);
         text
+    }
+
+    /// Returns the value with its canonical text ([`Self::canonical`]). The store keeps the arguments of a call as this
+    /// text, and every hash, comparison, reader and tool gets the text from there.
+    #[must_use]
+    pub fn into_canonical(self) -> Self {
+        Self {
+            text: self.canonical(),
+        }
+    }
+
+    /// Returns a key that an object of the value has more than once; `None` without such a key. Readers of a repeated key
+    /// disagree: some take the first value, some the last, and some take both. The key is as written in its canonical form,
+    /// so `"\u0061"` repeats `"a"`. The keys of a value with too many levels ([`Self::is_too_deep`]) are unknown.
+    pub fn repeated_key(&self) -> Option<String> {
+        if self.is_too_deep() {
+            return None;
+        }
+        repeated_key(self.as_str())
+    }
+
+    /// True when the tree of [`Self::to_value`] has every number as written. A number with more digits than 64 bits hold
+    /// is another number in the tree, and a comparison with a limit may then be wrong.
+    pub fn is_exact_as_value(&self) -> bool {
+        storable::numbers(self.as_str()).all(is_exact)
     }
 
     /// Returns the value as a tree. Numbers beyond 64 bits become floats in the tree, while the text keeps them.
@@ -141,6 +167,88 @@ fn write_canonical(json: &str, text: &mut String) {
     }
 }
 
+/// Returns a key that an object in a JSON text has more than once. Like [`write_canonical`], the function parses a nested
+/// value again for every level around the value.
+fn repeated_key(json: &str) -> Option<String> {
+    match json.trim_start().as_bytes().first() {
+        Some(b'{') => {
+            let Fields(mut fields) = serde_json::from_str(json).ok()?;
+            let inner = fields
+                .iter()
+                .find_map(|(_, value)| repeated_key(value.get()));
+            inner.or_else(|| {
+                fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+                let mut pairs = fields.windows(2);
+                let repeated = pairs.find(|pair| pair[0].0 == pair[1].0);
+                repeated.map(|pair| pair[0].0.clone())
+            })
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            items.into_iter().find_map(|item| repeated_key(item.get()))
+        }
+        _ => None,
+    }
+}
+
+/// The fields of an object in their order, with repeated keys.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Taker;
+        impl<'de> Visitor<'de> for Taker {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Taker)
+    }
+}
+
+/// True when the number's text and the number in a tree are one number. A tree holds integers of 64 bits, and floats,
+/// which are written with the fewest digits that tell the float from every other float.
+fn is_exact(number: &str) -> bool {
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return true;
+    }
+    let Ok(float) = number.parse::<f64>() else {
+        return false;
+    };
+    float.is_finite() && digits_of(&format!("{float:e}")) == digits_of(number)
+}
+
+/// Returns the sign, the digits without zeros at either end, and the power of ten of a number's last digit. Two texts of
+/// one number have equal parts.
+fn digits_of(number: &str) -> (bool, String, i64) {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let exponent: i64 = exponent.parse().unwrap_or(i64::MAX / 2);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_negative = whole.starts_with('-');
+    let all = format!("{}{fraction}", whole.trim_start_matches('-'));
+    let significant = all.trim_end_matches('0');
+    let trailing = i64::try_from(all.len() - significant.len()).unwrap_or(i64::MAX / 4);
+    let behind_point = i64::try_from(fraction.len()).unwrap_or(i64::MAX / 4);
+    let significant = significant.trim_start_matches('0');
+    if significant.is_empty() {
+        return (false, String::new(), 0);
+    }
+    let power = exponent
+        .saturating_sub(behind_point)
+        .saturating_add(trailing);
+    (is_negative, significant.to_owned(), power)
+}
+
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::from_str::<&RawValue>(self.as_str())
@@ -183,6 +291,55 @@ mod tests {
         assert_eq!(canonical(expected), expected);
         let deep = "[".repeat(120) + &"]".repeat(120);
         assert_eq!(canonical(&deep), deep);
+    }
+
+    #[test]
+    fn a_repeated_key_is_found_at_every_level_and_in_every_notation() {
+        let repeated = |text: &str| Json::parse(text).unwrap().repeated_key();
+        for (text, key) in [
+            (r#"{"amount":5000,"amount":1}"#, "amount"),
+            (r#"{"a":1,"b":2,"\u0061":3}"#, "a"),
+            (r#"{"a":[{"b":{"x":1,"y":2,"x":1}}]}"#, "x"),
+            (r#"[[{"":1,"":2}]]"#, ""),
+            (r#"{"c":1,"\ud83d\ude00":2,"😀":3}"#, "😀"),
+        ] {
+            assert_eq!(repeated(text).as_deref(), Some(key), "{text}");
+        }
+        for text in [
+            "null",
+            "[]",
+            r#""{\"a\":1,\"a\":2}""#,
+            r#"{"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]}"#,
+            r#"{"a":1,"A":2}"#,
+        ] {
+            assert_eq!(repeated(text), None, "{text}");
+        }
+        let deep = format!("{}{{\"a\":1,\"a\":2}}{}", "[".repeat(99), "]".repeat(99));
+        assert_eq!(repeated(&deep).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_tree_has_some_numbers_as_written() {
+        let is_exact = |text: &str| Json::parse(text).unwrap().is_exact_as_value();
+        for exact in [
+            "9007199254740993",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "[0, -0, 0.10, 1e2, 100.00, 1E-7, -1.5e+300, 5e-324]",
+            r#"{"n":"12345678901234567890123","1e400":0.1}"#,
+        ] {
+            assert!(is_exact(exact), "{exact}");
+        }
+        for other in [
+            "12345678901234567890123",
+            "100.00000000000000000001",
+            "99.99999999999999999999",
+            "1e400",
+            r#"{"a":[1,{"amount":1e-400}]}"#,
+            "9007199254740993.0",
+        ] {
+            assert!(!is_exact(other), "{other}");
+        }
     }
 
     #[test]

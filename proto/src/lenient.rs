@@ -48,22 +48,19 @@ impl<T> Lenient<T> {
 impl<T: DeserializeOwned> Lenient<T> {
     /// Decodes a JSON value.
     pub fn of_json(value: Value) -> Self {
-        Self(decoded(value), None)
+        let decoded = serde_json::from_value(value);
+        Self(decoded.map_err(|error| error.to_string()), None)
     }
 
     fn of_payload(mut payload: Payload) -> Self {
         let value = match payload::unopened(&payload) {
             Some(refusal) => Err(refusal.text().to_owned()),
-            None => payload::json(&payload).and_then(decoded),
+            None => payload::json(&payload),
         };
         // The metadata decides about a refusal.
         payload.data = Vec::new();
         Self(value, Some(payload))
     }
-}
-
-fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 // The type must not implement `Deserialize`: the SDK would then decode the JSON itself, and fail the workflow task for a
@@ -151,6 +148,20 @@ mod tests {
         let foreign = decode(vec![payload::opened_for(hello, "beta".to_owned())]);
         assert_eq!(foreign.refusal("beta"), None);
         assert_eq!(foreign.refusal("acme"), Some(PayloadRefusal::ForeignTenant));
+    }
+
+    /// The edit of an approver must arrive as the approver wrote the edit.
+    #[test]
+    fn an_input_keeps_its_text() {
+        let input = r#"{ "n":12345678901234567890123, "b":9007199254740993,"a": 1.50 }"#;
+        let text =
+            format!(r#"{{"execution_id":"exec_1","decision":"approve","tool_input":{input}}}"#);
+        let payloads = vec![of_encoding("json/plain", text.as_bytes())];
+        let converter = PayloadConverter::default();
+        let data = SerializationContextData::None;
+        let context = SerializationContext::new(&data, &converter);
+        let taken: Lenient<ResolveApproval> = converter.from_payloads(&context, payloads).unwrap();
+        assert_eq!(taken.0.unwrap().tool_input.unwrap().as_str(), input);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! - [`payload`]: payloads of Temporal that the codec of a worker has opened or refused
 //! - [`LogId`]: the id of a conversation's event log, valid from the conversation's creation to its removal
 //! - [`SealedStep`]: a step with its whole text in saved events, which replace the streamed text
-//! - `storable`: the parts of a JSON text that PostgreSQL's JSONB cannot hold, and their replacements
+//! - `storable`: the parts of a JSON text that the store does not take, and their replacements
 //! - `approval`: the checks of an answer to an approval
 //! - `called_model`: the model of a call among the models of an agent, and the longest answer
 //! - [`TitleTemplate`]: the template of a tool call's title for people

@@ -4,7 +4,7 @@
 //!
 //! Must not be here: keys and encryption (`codec/`).
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use crate::words::PayloadRefusal;
@@ -73,11 +73,13 @@ pub fn refusal(payload: &Payload, label: &str) -> Option<PayloadRefusal> {
     })
 }
 
-/// Returns the JSON value of a payload, or the reason why the payload has none.
-pub(crate) fn json(payload: &Payload) -> Result<Value, String> {
+/// Returns the value of a payload, or the reason why the payload has none. The payload is decoded as its text, never by a
+/// tree, because a tree would change long numbers and drop repeated keys.
+pub(crate) fn json<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {
+    let decoded = |text| serde_json::from_slice(text).map_err(|error| error.to_string());
     match encoding(payload) {
-        Some(JSON) => serde_json::from_slice(&payload.data).map_err(|error| error.to_string()),
-        Some(NULL) => Ok(Value::Null),
+        Some(JSON) => decoded(&payload.data),
+        Some(NULL) => decoded(b"null"),
         Some(_) | None => Err("the payload is not JSON".to_owned()),
     }
 }
@@ -88,6 +90,8 @@ fn encoding(payload: &Payload) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn value() -> Payload {
@@ -104,7 +108,7 @@ mod tests {
         for label in ["acme", ""] {
             let opened = opened_for(value(), label.to_owned());
             assert_eq!(refusal(&opened, "acme"), None, "{label}");
-            assert_eq!(json(&opened), Ok(Value::from(1)));
+            assert_eq!(json::<u32>(&opened), Ok(1));
         }
         let foreign = opened_for(value(), "beta".to_owned());
         assert_eq!(
@@ -118,7 +122,7 @@ mod tests {
         for reason in PayloadRefusal::ALL {
             let refused = refused(reason);
             assert_eq!(unopened(&refused).as_ref(), Some(reason));
-            assert!(json(&refused).is_err());
+            assert!(json::<Value>(&refused).is_err());
         }
         let invented = refused(&PayloadRefusal::from("anything"));
         assert_eq!(unopened(&invented), Some(PayloadRefusal::Malformed));

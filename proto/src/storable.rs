@@ -1,10 +1,9 @@
-//! The parts of a JSON text that the store cannot hold, and the length of the text as the store returns it.
-//! PostgreSQL's JSONB has no NUL and no lone surrogates, and JSONB writes every number out: `1e131071` returns as
-//! 131,072 digits.
+//! The parts of a JSON text that the store does not take, and the length of the text with its numbers written out.
+//! PostgreSQL's texts have no NUL and no lone surrogates. Many readers write numbers out: `1e131071` has 131,072 digits.
 
 /// The most digits that a number with an exponent may have when written out. Every 64-bit float has fewer digits.
 const MAX_WRITTEN_OUT: usize = 500;
-/// The most digits of a number without an exponent: JSONB holds 16,383 digits behind the point.
+/// The most digits of a number without an exponent: PostgreSQL's numbers have at most 16,383 digits behind the point.
 const MAX_DIGITS: usize = 16_000;
 
 /// Returns the text with replacements for parts that the store cannot hold. U+FFFD replaces escapes of NUL and of lone
@@ -38,6 +37,14 @@ pub(crate) fn stored_len(json: &str) -> usize {
         Token::Escape(text) | Token::Other(text) => text.len(),
     });
     written_out.sum()
+}
+
+/// Returns the numbers of a JSON text, as written.
+pub(crate) fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    Tokens::of(json).filter_map(|token| match token {
+        Token::Number(number) => Some(number),
+        Token::Escape(_) | Token::Other(_) => None,
+    })
 }
 
 /// A token of a JSON text.
@@ -148,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_jsonb_cannot_hold_is_replaced() {
+    fn what_the_store_does_not_take_is_replaced() {
         for fine in [
             r#""plain""#,
             r#""\\u0000 is a backslash""#,

@@ -153,6 +153,19 @@ impl ToolCall {
         self.rule.clone().unwrap_or_default()
     }
 
+    /// Returns the call's arguments as the store keeps them, for people who decide about the call.
+    pub fn input_text(&self) -> String {
+        let input = self.tool_input.as_ref();
+        input.map_or("null", Json::as_str).to_owned()
+    }
+
+    /// Returns why no tool may get the call's arguments; `None` for usable arguments. The reason is for the model.
+    pub fn unusable(&self) -> Option<&str> {
+        let rule = self.rule.as_ref();
+        let reason = rule.map(|rule| rule.unusable.as_str());
+        reason.filter(|reason| !reason.is_empty())
+    }
+
     /// Returns the tool's effect, which decides about retries; `None` for a tool outside the agent's tools.
     pub fn effect(&self) -> Option<Effect> {
         let effect = Some(self.effect.as_str()).filter(|effect| !effect.is_empty());

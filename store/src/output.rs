@@ -198,8 +198,7 @@ fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
         next_offset_bytes: beginning.len(),
         text: beginning.to_owned(),
     };
-    // The store keeps the whole result as text. JSONB would reorder an object's keys and add spaces, and the note's
-    // offset would be wrong.
+    // The store keeps the whole result as text, which is cut at the note's offset.
     (Json::of(&cut), Some(Json::of(&shown)))
 }
 

@@ -30,8 +30,6 @@ use support::{line::Line, postgres::Database};
 impl Backend for Database {
     type Store = PostgresStore;
 
-    const KEEPS_JSON_TEXT: bool = false;
-
     async fn open(&self) -> PostgresStore {
         PostgresStore::connect(&self.url, PostgresOptions::default())
             .await
@@ -214,12 +212,12 @@ async fn a_url_chooses_the_back_end() {
 }
 
 #[tokio::test]
-async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
+async fn what_no_column_can_hold_is_refused_and_leaves_nothing() {
     let turn = Turn::begun(Database::migrated().await.open().await, "c", "m").await;
     turn.asks(0, "", &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let too_deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-    for text in [r#""\u0000""#, r#""\ud800""#, "1e999999", &too_deep] {
+    for text in [too_deep.as_str()] {
         let refused = turn
             .store
             .finish_tool(&turn.tool(0, 0), tool_end(text))

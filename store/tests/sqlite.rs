@@ -49,8 +49,6 @@ impl SqliteFile {
 impl Backend for SqliteFile {
     type Store = SqliteStore;
 
-    const KEEPS_JSON_TEXT: bool = true;
-
     async fn open(&self) -> SqliteStore {
         SqliteStore::open(&self.path(), SqliteOptions::default())
             .await

@@ -87,7 +87,7 @@ fn postgres_type(parameter: &Parameter) -> PgTypeInfo {
         Base::Integer => "INT4",
         Base::Boolean => "BOOL",
         Base::Timestamp => "TIMESTAMPTZ",
-        Base::Json => "JSONB",
+        Base::Json => "JSON",
         Base::Bytes => "BYTEA",
     };
     PgTypeInfo::with_name(base)

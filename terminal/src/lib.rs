@@ -12,6 +12,7 @@
 //! Must not be here: a connection to anything but a gateway, the configuration file, and the other commands
 //! (`worker/src/roles/`).
 
+pub mod approvals;
 pub mod chat;
 pub mod frames;
 pub mod list;
@@ -21,4 +22,6 @@ pub mod table;
 pub mod tail;
 pub mod waterfall;
 
-pub use options::{ChatOptions, GatewayAddress, LsOptions, ShowOptions, TailOptions};
+pub use options::{
+    ApprovalsOptions, ChatOptions, GatewayAddress, LsOptions, ShowOptions, TailOptions,
+};

@@ -100,6 +100,20 @@ pub struct LsOptions {
     pub gateway: GatewayAddress,
 }
 
+/// Options of `approvals`.
+#[derive(Debug, Clone, Args)]
+pub struct ApprovalsOptions {
+    /// Lists this number of calls, with the nearest deadline first.
+    #[arg(long, short = 'n', default_value_t = 20, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub limit: u32,
+    /// Prints each call as a line of JSON in the API's format (docs/api/tool-calls.md).
+    #[arg(long)]
+    pub json: bool,
+    /// The gateway.
+    #[command(flatten)]
+    pub gateway: GatewayAddress,
+}
+
 /// Options of `tail`.
 #[derive(Debug, Clone, Args)]
 pub struct TailOptions {

@@ -30,6 +30,17 @@ pub fn age(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     }
 }
 
+/// Returns the time until a deadline, in the largest unit.
+pub fn left(deadline: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let left = (deadline - now).max(TimeDelta::zero());
+    match (left.num_days(), left.num_hours(), left.num_minutes()) {
+        (0, 0, 0) => format!("{} s left", left.num_seconds()),
+        (0, 0, minutes) => format!("{minutes} min left"),
+        (0, hours, _) => format!("{hours} h left"),
+        (days, ..) => format!("{days} d left"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,6 +95,11 @@ impl CheckedTool {
 
     /// Checks the arguments of a call against the schema. The error is for the model, which may correct its call.
     pub fn validate(&self, input: &Json) -> Result<(), String> {
+        if let Some(key) = input.repeated_key() {
+            return Err(format!(
+                "The arguments have the key `{key}` more than once in one object. Give each key once."
+            ));
+        }
         let value = input.to_value();
         if !value.is_object() {
             return Err(not_an_object(&value));

@@ -4,7 +4,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::Parser;
 use everturn_supervisor::launch::launched;
-use everturn_terminal::{chat, list, tail, waterfall};
+use everturn_terminal::{approvals, chat, list, tail, waterfall};
 use everturn_tools::{Tool, TypedTool, typed};
 
 use crate::{
@@ -112,6 +112,7 @@ impl App {
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
             Command::Chat(options) => Box::pin(chat::run(options, &cli.common.data_dir())).await,
             Command::Ls(options) => list::run(options).await,
+            Command::Approvals(options) => approvals::run(options).await,
             Command::Completions { shell } => {
                 print!("{}", Cli::completions(shell));
                 Ok(ExitCode::SUCCESS)

@@ -76,6 +76,7 @@ impl Turn<'_> {
             resolved_by: answer.resolved_by,
             answer_id,
             is_through_engine: false,
+            edited_by: None,
         })
     }
 }

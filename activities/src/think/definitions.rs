@@ -52,7 +52,7 @@ impl Approvals<'_> {
     ) -> Result<(), ActivityError> {
         let mut changeable = Vec::new();
         let mut asking = Vec::new();
-        for call in planned.iter() {
+        for call in planned.iter().filter(|call| call.unusable().is_none()) {
             let tool = settings(agent, offered, &call.tool_name).unwrap_or_default();
             if tool.policy_on_definition_change() != OnDefinitionChange::Run {
                 changeable.push(call.tool_name.clone());
@@ -76,7 +76,7 @@ impl Approvals<'_> {
             let read = || inputs.granted_tools(conversation, &asking);
             granted = by_name(attempt.insist(read).await?);
         }
-        for call in planned {
+        for call in planned.iter_mut().filter(|call| call.unusable().is_none()) {
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);
             let offered_now = spec.map(ToolSpec::definition_hash);
             let tool = settings(agent, offered, &call.tool_name).unwrap_or_default();
@@ -122,8 +122,11 @@ fn decide(
     };
     let has_changed = is_offered(used) == Some(false);
     let policy = tool.policy_on_definition_change();
-    // A grant from a release without noted definitions does not cover the current definition.
-    let is_granted = is_offered(granted) == Some(true);
+    // A grant for an unknown definition does not cover the current definition. A grant never covers a call that another
+    // person must approve: the grant may be an answer of the person who asks.
+    let by = tool.approval.as_ref().map(ApprovalPolicy::approvers);
+    let by = by.unwrap_or(ApprovalBy::Anyone);
+    let is_granted = by == ApprovalBy::Anyone && is_offered(granted) == Some(true);
     if is_granted {
         call.approval_timeout_s = None;
     }
@@ -147,8 +150,7 @@ fn decide(
     }
     let asks = call.approval_timeout_s.is_some();
     if asks {
-        let by = tool.approval.as_ref().map(ApprovalPolicy::approvers);
-        rule.by = by.unwrap_or(ApprovalBy::Anyone).into();
+        rule.by = by.into();
     }
     // The definition that the conversation has used stays the reference, until a person approves another definition.
     if rule.refused {
@@ -187,9 +189,13 @@ mod tests {
     }
 
     fn tool(asks: bool, on_change: &OnDefinitionChange) -> AgentTool {
+        tool_by(asks, on_change, &ApprovalBy::Anyone)
+    }
+
+    fn tool_by(asks: bool, on_change: &OnDefinitionChange, by: &ApprovalBy) -> AgentTool {
         let policy = ApprovalPolicy {
             timeout_s: 9,
-            by: Some(ApprovalBy::Other.into()),
+            by: Some(by.into()),
             ..ApprovalPolicy::default()
         };
         AgentTool {
@@ -217,7 +223,7 @@ mod tests {
             OnDefinitionChange::Ask,
             OnDefinitionChange::Refuse,
         ] {
-            let asked = decided(&tool(true, &policy), None, None);
+            let asked = decided(&tool_by(true, &policy, &ApprovalBy::Other), None, None);
             assert_eq!(asked.approval_timeout_s, Some(9));
             assert_eq!(asked.definition_hash, "new");
             assert_eq!(asked.rule().by(), ApprovalBy::Other);
@@ -245,6 +251,16 @@ mod tests {
                 decided(&tool, None, Some(other)).approval_timeout_s,
                 Some(9)
             );
+        }
+    }
+
+    #[test]
+    fn no_grant_covers_a_call_that_another_person_must_approve() {
+        for policy in [OnDefinitionChange::Run, OnDefinitionChange::Ask] {
+            let tool = tool_by(true, &policy, &ApprovalBy::Other);
+            let asked = decided(&tool, None, Some("new"));
+            assert_eq!(asked.approval_timeout_s, Some(9));
+            assert_eq!(asked.rule().by(), ApprovalBy::Other);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Response, header};
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -170,7 +171,7 @@ impl GatewayClient {
         &self,
         conversation_id: &str,
         execution_id: &str,
-        answer: &Value,
+        answer: &(impl Serialize + Sync),
     ) -> Result<(), ClientError> {
         let path = format!("/conversations/{conversation_id}/approvals/{execution_id}");
         self.post(&path, answer).await.map(drop)
@@ -254,7 +255,11 @@ impl GatewayClient {
     }
 
     /// Sends a repeatable request, again and again while the gateway answers "not now" (503).
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<Value, ClientError> {
         let url = format!("{}{path}", self.url);
         let mut attempts_left = ATTEMPTS;
         loop {

@@ -60,6 +60,12 @@ export type SentToModel = Schemas["SentToModel"];
 export type AnsweredByModel = Schemas["AnsweredByModel"];
 /** A call that waits for a person. */
 export type PendingApproval = Schemas["PendingApproval"];
+/** A call of any conversation that waits for a person. */
+export type InboxApproval = Schemas["InboxApproval"];
+/** A page of calls that wait for people. */
+export type ApprovalInbox = Schemas["ApprovalInbox"];
+/** An input that a person proposes for a call, which another person must approve. */
+export type ProposedInput = Schemas["ProposedInput"];
 /** The answer to an approval was taken. */
 export type AnsweredApproval = Schemas["AnsweredApproval"];
 /** A call that waits for a client. */

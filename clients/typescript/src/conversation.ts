@@ -258,14 +258,21 @@ export class Conversation {
     return page.approvals;
   }
 
-  /** Approves a call: it runs with the input that was shown, or with yours. `remember`: never ask for this tool again. */
+  /**
+   * Approves a call: it runs with the input that was shown, or with yours. `toolInputText` is your input as JSON text, which is
+   * sent as it is: `toolInput` cannot have numbers of more than 15 digits. `remember`: never ask for this tool again. The
+   * decision `proposed` in the answer means that another person must approve your input, too.
+   *
+   * @throws {SyntaxError} that `toolInputText` is no JSON.
+   */
   approve(
     call: ApprovalRequest,
-    options: { toolInput?: Json; remember?: boolean; signal?: AbortSignal } = {},
+    options: { toolInput?: Json; toolInputText?: string; remember?: boolean; signal?: AbortSignal } = {},
   ): Promise<AnsweredApproval> {
-    const { toolInput, remember, signal } = options;
+    const { toolInput, toolInputText, remember, signal } = options;
     const edited = toolInput === undefined ? {} : { tool_input: toolInput };
-    return this.#answer(call, { decision: "approve", ...edited, ...(remember ? { remember } : {}) }, signal);
+    const answer = { decision: "approve", ...edited, ...(remember ? { remember } : {}) };
+    return this.#answer(call, answer, signal, toolInputText);
   }
 
   /** Denies a call. The model reads the reason. */
@@ -385,12 +392,24 @@ export class Conversation {
     }
   }
 
-  async #answer(call: ApprovalRequest, answer: object, signal: AbortSignal | undefined): Promise<AnsweredApproval> {
+  async #answer(
+    call: ApprovalRequest,
+    answer: object,
+    signal: AbortSignal | undefined,
+    toolInputText?: string,
+  ): Promise<AnsweredApproval> {
     const [executionId, inputHash] =
       "execution_id" in call ? [call.execution_id, call.input_hash] : [call.executionId, call.approval?.inputHash];
     const json = { input_hash: inputHash, ...answer };
     const target = path`/approvals/${executionId ?? ""}`;
-    return this.#http.json(this.#request(target, { method: "POST", json, isRepeatable: false, signal }));
+    if (toolInputText === undefined) {
+      return this.#http.json(this.#request(target, { method: "POST", json, isRepeatable: false, signal }));
+    }
+    // One JSON value is a part of the body, and nothing else is.
+    JSON.parse(toolInputText);
+    const body = `{"tool_input":${toolInputText},${JSON.stringify(json).slice(1)}`;
+    const headers = { "content-type": "application/json" };
+    return this.#http.json(this.#request(target, { method: "POST", headers, body, isRepeatable: false, signal }));
   }
 
   #request(rest: string, request: Omit<Request, "path">): Request {

@@ -4,6 +4,7 @@ import type {
   AgentList,
   Blob as StoredBlob,
   Conversation as ConversationRow,
+  InboxApproval,
   ListedConversation,
   NewConversation,
   Session,
@@ -12,6 +13,7 @@ import { bindMethods } from "./bound.js";
 import { Conversation, type ConversationOptions } from "./conversation.js";
 import { Http, path } from "./http.js";
 import { newId } from "./ids.js";
+import { type InboxOptions, listApprovals } from "./live/inbox.js";
 import { followList, type FollowListOptions, listConversations, type ListOptions } from "./live/list.js";
 import type { EverturnOptions } from "./options.js";
 
@@ -47,6 +49,14 @@ export class Everturn {
   /** Yields conversations, page by page; the one that was updated last comes first. */
   conversations(options: ListOptions = {}): AsyncGenerator<ListedConversation, void> {
     return listConversations(this.#http, options);
+  }
+
+  /**
+   * Yields the calls of all conversations that wait for an approval, page by page; the nearest deadline comes first. The key
+   * needs the scope `approve`. Approve a call with `conversation(call.conversation_id).approve(call)`.
+   */
+  approvals(options: InboxOptions = {}): AsyncGenerator<InboxApproval, void> {
+    return listApprovals(this.#http, options);
   }
 
   /**

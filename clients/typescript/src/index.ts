@@ -10,6 +10,7 @@ export {
 } from "./conversation.js";
 export { ApiError, type ClientCode, EverturnError, TurnError } from "./errors.js";
 export { DEFAULT_LIMITS, type EverturnOptions, type Limits } from "./options.js";
+export type { InboxOptions } from "./live/inbox.js";
 export type { FollowListOptions, ListOptions, WaitingFor } from "./live/list.js";
 export type { Locks } from "./live/locks.js";
 export type { PendingMessage } from "./live/outbox.js";

@@ -1,6 +1,7 @@
 //! Who may do what: keys, tokens, browser sessions and origins, over real HTTP.
 
 mod agent_owners;
+mod approvers;
 mod audited;
 mod codec;
 mod failures;

@@ -9,7 +9,7 @@ use everturn_proto::{
 use everturn_store::{OutsideTool, StoreError};
 use serde_json::{Value, json};
 
-use crate::support::{TestGateway, rows::waiting};
+use crate::support::{Answer, TestGateway, rows::waiting};
 
 const APPROVALS: &str = "/conversations/c/approvals";
 const CLIENT_TOOLS: &str = "/conversations/c/client-tools";
@@ -91,6 +91,36 @@ async fn an_answer_goes_to_the_turn() {
             r#"approve c exec_1 h {"amount":1.0} by "#
         ]
     );
+}
+
+/// Readers of a repeated key disagree, so no approver may make one. Spaces and the order of keys make no other answer.
+#[tokio::test]
+async fn an_edit_has_one_text() {
+    let gateway = gateway(vec![waiting("exec_1")]).await;
+    let path = format!("{APPROVALS}/exec_1");
+    let post = async |input: &str| {
+        let body = format!(r#"{{"decision":"approve","input_hash":"h","tool_input":{input}}}"#);
+        let request = gateway.request("POST", &path).body(body);
+        let request = request.header("content-type", "application/json");
+        Answer::of(request.send().await.unwrap()).await
+    };
+    for twice in [
+        r#"{"amount":5000,"amount":1}"#,
+        r#"{"amount":5000,"\u0061mount":1}"#,
+        r#"{"pay":[{"amount":5000,"amount":1}]}"#,
+    ] {
+        post(twice).await.assert_problem(400, "repeated_key");
+    }
+    assert_eq!(gateway.turns.take(), [""; 0]);
+    for input in [
+        r#"{"b":9007199254740993,"a":12345678901234567890123,"c":1.50}"#,
+        r#"{ "c" : 1.50, "a": 12345678901234567890123, "\u0062":9007199254740993 }"#,
+    ] {
+        assert_eq!(post(input).await.status, 200);
+    }
+    let text = r#"{"a":12345678901234567890123,"b":9007199254740993,"c":1.50}"#;
+    let expected = format!("approve c exec_1 h {text} by ");
+    assert_eq!(gateway.turns.take(), [expected.clone(), expected]);
 }
 
 #[tokio::test]

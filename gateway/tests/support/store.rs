@@ -14,13 +14,13 @@ use everturn_proto::{Thread, turn::SavedApproval};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
-    EventLog, EventPage, EventReader, ListPage, ListQuery, ListVersion, MessageCancel,
-    MessageQueue, NewAnswer, NewAuditEntry, NewBlob, NewConversation, NewMessage, NotedAnswer,
-    OutsideTool, OutsideTools, PageLimit, PastCall, PastCallContent, PastCalls, PastTry,
-    QueuedMessage, ResultRange, ResultSender, ResultSlice, ResumePoint, RetryTurn,
-    ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd, ToolExecution,
-    ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery, WaitingCall,
-    WantedLinks, sqlite::SqliteStore,
+    EventLog, EventPage, EventReader, InboxCall, InboxCursor, ListPage, ListQuery, ListVersion,
+    MessageCancel, MessageQueue, NewAnswer, NewAuditEntry, NewBlob, NewConversation, NewMessage,
+    NotedAnswer, OutsideTool, OutsideTools, PageLimit, PastCall, PastCallContent, PastCalls,
+    PastTry, Proposal, QueuedMessage, ResultRange, ResultSender, ResultSlice, ResumePoint,
+    RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd,
+    ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery,
+    WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -167,6 +167,10 @@ pass_on! { OutsideTools:
     note_answer(
         access: &Access, conversation: &str, execution: &str, answer: NewAnswer<'_>, audit: Option<&NewAuditEntry>
     ) -> NotedAnswer;
+    approval_inbox(
+        access: &Access, after: Option<&InboxCursor>, limit: PageLimit
+    ) -> (Vec<InboxCall>, bool);
+    proposals(calls: &[(String, String)]) -> Vec<Proposal>;
     saved_answer(conversation: &str, execution: &str) -> Option<SavedApproval>;
     claim_client_tool(
         access: &Access, conversation: &str, execution: &str, claimant: &str, until: DateTime<Utc>

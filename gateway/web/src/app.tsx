@@ -6,6 +6,7 @@ import { useAgents } from "./agents";
 import { ConversationView, NewConversation } from "./conversation";
 import { conversation, everturn } from "./everturn";
 import { useHub } from "./hub";
+import { Inbox } from "./inbox";
 import { useRoute } from "./route";
 import { Help, SkipLink, useShortcuts } from "./shortcuts";
 import { Fault } from "./shown";
@@ -37,12 +38,12 @@ export function App() {
 }
 
 function Conversations({ session, onRefused }: { session: api.Session; onRefused: () => void }) {
-  const { id, developer } = useRoute();
+  const { id, developer, isInbox = false } = useRoute();
   const shared = useHub(session, onRefused);
-  const agents = useAgents(id === undefined);
+  const agents = useAgents(id === undefined && !isInbox);
   const [isListOpen, setListOpen] = useState(false);
   const { isHelpOpen, openHelp, closeHelp } = useShortcuts(() => setListOpen(true));
-  useEffect(() => setListOpen(false), [id]);
+  useEffect(() => setListOpen(false), [id, isInbox]);
   const list = { isOpen: isListOpen, open: () => setListOpen(true) };
   return (
     <div class={isListOpen ? "frame list-open" : "frame"}>
@@ -54,11 +55,14 @@ function Conversations({ session, onRefused }: { session: api.Session; onRefused
         onClose={() => setListOpen(false)}
         hasAgents={(agents.list?.length ?? 0) > 1}
         onRefused={onRefused}
+        mayApprove={session.scopes.includes("approve")}
         isSession={session.credential === "session"}
         onHelp={openHelp}
       />
       <button type="button" class="scrim" tabIndex={-1} aria-label={texts.hideList} onClick={() => setListOpen(false)} />
-      {id === undefined ? (
+      {isInbox ? (
+        <Inbox list={list} onRefused={onRefused} />
+      ) : id === undefined ? (
         <NewConversation shared={shared} agents={agents} list={list} />
       ) : (
         <ConversationView key={id} chat={conversation(id)} shared={shared} agents={agents} list={list} developer={developer} onRefused={onRefused} />

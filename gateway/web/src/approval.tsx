@@ -1,57 +1,99 @@
 /** A call that waits for a person: whether the call may run, with which input, and until when somebody can answer. */
 
-import type { Conversation, Json, ToolCall } from "everturn-client";
+import type { api, ApprovalRequest, Conversation, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, useNow } from "./clock";
-import { escaped, Fault, Value, visible } from "./shown";
+import { escaped, Fault, isolated, Text, visible } from "./shown";
 import { texts } from "./texts";
 
 /** What the person does beside a plain answer. */
 type Doing = "edit" | "reason";
 
+/** A call as a person is asked about it. */
+export interface Asked {
+  readonly request: ApprovalRequest;
+  readonly toolName: string;
+  /** The input as the store has it, character for character. This very text runs. */
+  readonly inputText: string;
+  readonly expiresAt?: string | undefined;
+  /** `other`: another person than the one who asked must approve. */
+  readonly by?: string | undefined;
+  /** Inputs that other people propose. */
+  readonly proposals?: readonly api.ProposedInput[] | undefined;
+}
+
+/** The question about a call of a conversation. */
+export function askedAbout(call: ToolCall): Asked {
+  const { inputText, expiresAt, approvalBy } = call.approval ?? {};
+  return { request: call, toolName: call.toolName, inputText: inputText ?? JSON.stringify(call.toolInput), expiresAt, by: approvalBy };
+}
+
+interface ApprovalProps {
+  chat: Conversation;
+  asked: Asked;
+  onAnswered?: () => void;
+}
+
 /** Asks a person. The first answer counts, in whichever tab it was given. */
-export function ApprovalCard({ chat, call }: { chat: Conversation; call: ToolCall }) {
+export function ApprovalCard({ chat, asked, onAnswered }: ApprovalProps) {
+  const [isProposed, setProposed] = useState(false);
   const [doing, setDoing] = useState<Doing>();
   const [isRemembered, setRemembered] = useState(false);
   const [error, setError] = useState<unknown>();
   const [isSent, setSent] = useState(false);
   const first = useRef<HTMLButtonElement>(null);
-  const answer = (action: () => Promise<unknown>) => {
+  const answer = (action: () => Promise<api.AnsweredApproval>) => {
     setSent(true);
     setError(undefined);
-    action().catch((caught: unknown) => {
+    const taken = ({ decision }: api.AnsweredApproval) => {
+      if (decision === "proposed") {
+        setProposed(true);
+        setDoing(undefined);
+        setSent(false);
+      }
+      onAnswered?.();
+    };
+    action().then(taken, (caught: unknown) => {
       setError(caught);
       setSent(false);
     });
   };
-  const approve = (toolInput?: Json) => {
-    const options = { ...(toolInput !== undefined && { toolInput }), ...(isRemembered && { remember: true }) };
-    answer(() => chat.approve(call, options));
+  const { request, by } = asked;
+  const mayRemember = by === undefined;
+  const approve = (toolInputText?: string) => {
+    const options = { ...(toolInputText !== undefined && { toolInputText }), ...(isRemembered && mayRemember && { remember: true }) };
+    answer(() => chat.approve(request, options));
   };
-  const deny = (reason = "") => answer(() => chat.deny(call, reason.trim() === "" ? {} : { reason }));
+  const deny = (reason = "") => answer(() => chat.deny(request, reason.trim() === "" ? {} : { reason }));
   const back = () => {
     setDoing(undefined);
     setError(undefined);
     // The button is there after the next drawing.
     requestAnimationFrame(() => first.current?.focus());
   };
-  const always = (
+  const always = mayRemember && (
     <label class="always">
       <input type="checkbox" checked={isRemembered} onChange={(event) => setRemembered(event.currentTarget.checked)} />
-      <span>{texts.always(visible(call.toolName))}</span>
+      <span>{texts.always(visible(asked.toolName))}</span>
     </label>
   );
   return (
     <div class="approval" role="group" aria-label={texts.approval}>
       <header>
         <p class="asked">{texts.approval}</p>
-        {call.approval?.expiresAt !== undefined && <Deadline at={Date.parse(call.approval.expiresAt)} />}
+        {asked.expiresAt !== undefined && <Deadline at={Date.parse(asked.expiresAt)} />}
       </header>
-      {doing !== "edit" && <Value of={call.toolInput} />}
-      {doing === "edit" && <Editor input={call.toolInput} isSent={isSent} onApprove={approve} onBack={back}>{always}</Editor>}
+      {!mayRemember && <p class="hint">{texts.needsOther}</p>}
+      {doing !== "edit" && <Text text={asked.inputText} />}
+      {doing === "edit" && <Editor input={asked.inputText} isSent={isSent} onApprove={approve} onBack={back}>{always}</Editor>}
       {doing === "reason" && <Reason isSent={isSent} onDeny={deny} onBack={back} />}
       {error !== undefined && <p role="alert"><Fault error={error} /></p>}
+      {isProposed && <p role="status">{texts.proposed}</p>}
+      {doing === undefined && asked.proposals?.map((proposal) => {
+        const second = () => answer(() => chat.approve(bound(request, proposal)));
+        return <Proposal key={proposal.input_hash} proposal={proposal} isSent={isSent} onApprove={second} />;
+      })}
       {doing === undefined && always}
       {doing === undefined && (
         <div class="actions">
@@ -65,23 +107,41 @@ export function ApprovalCard({ chat, call }: { chat: Conversation; call: ToolCal
   );
 }
 
+/** An input that another person proposes, for a second person to approve. */
+function Proposal({ proposal, isSent, onApprove }: { proposal: api.ProposedInput; isSent: boolean; onApprove: () => void }) {
+  return (
+    <section class="proposal">
+      <p>{texts.proposedBy(isolated(proposal.proposed_by))}</p>
+      <Text text={proposal.input_text} />
+      <div class="actions"><button type="button" disabled={isSent} onClick={onApprove}>{texts.approveProposal}</button></div>
+    </section>
+  );
+}
+
+/** The request to approve a proposed input in place of the model's. */
+function bound(request: ApprovalRequest, { input_hash }: api.ProposedInput): ApprovalRequest {
+  if ("execution_id" in request) return { ...request, input_hash };
+  return { ...request, approval: { state: "pending", ...request.approval, inputHash: input_hash } };
+}
+
 interface EditorProps {
-  /** What the model wrote. */
-  input: Json;
+  /** What the model wrote, as the store has it. */
+  input: string;
   isSent: boolean;
-  onApprove: (input: Json) => void;
+  onApprove: (input: string) => void;
   onBack: () => void;
   children: ComponentChildren;
 }
 
 /** Another input. A mistake has a red edge at once, and a sentence when the person approves: a sentence moves the buttons. */
 function Editor({ input, isSent, onApprove, onBack, children }: EditorProps) {
-  const original = escaped(JSON.stringify(input, null, 2));
+  const original = escaped(input);
   const [text, setText] = useState(original);
   const [isChecked, setChecked] = useState(false);
   const field = useFirstFocus<HTMLTextAreaElement>();
-  const { value, problem } = read(text);
-  const approve = () => (value === undefined ? setChecked(true) : onApprove(value));
+  const problem = problemOf(text);
+  // The text is sent as it is: a parsed number of many digits would be another number.
+  const approve = () => (problem === undefined ? onApprove(text) : setChecked(true));
   return (
     <>
       <textarea
@@ -134,7 +194,7 @@ function Reason({ isSent, onDeny, onBack }: { isSent: boolean; onDeny: (reason: 
 }
 
 /** The time that is left, as it runs. */
-function Deadline({ at }: { at: number }) {
+export function Deadline({ at }: { at: number }) {
   const now = useNow(true);
   return <p class="deadline" role="timer">{texts.leftTime(clock(at - now))}</p>;
 }
@@ -146,13 +206,13 @@ function useFirstFocus<T extends HTMLElement>() {
   return field;
 }
 
-/** The input, or what is wrong with it. */
-function read(text: string): { value?: Json; problem?: string } {
+/** What is wrong with an input. */
+function problemOf(text: string): string | undefined {
   try {
-    const value = JSON.parse(text) as Json;
+    const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? { value } : { problem: texts.noObject };
+    return isObject ? undefined : texts.noObject;
   } catch {
-    return { problem: texts.noJson };
+    return texts.noJson;
   }
 }

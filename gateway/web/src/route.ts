@@ -1,5 +1,5 @@
 /**
- * What the address names: a conversation, `#/c/ID`, and a part of its developer's view, `#/c/ID/turns/N` or `#/c/ID/events`.
+ * What the address names: the inbox of approvals, `#/approvals`, a conversation, `#/c/ID`, and a part of its developer's view, `#/c/ID/turns/N` or `#/c/ID/events`.
  * Reload, back and forward work by it.
  */
 
@@ -18,7 +18,12 @@ export interface Route {
   /** The conversation; undefined where a new one begins. */
   readonly id?: string | undefined;
   readonly developer?: DeveloperPlace | undefined;
+  /** The inbox of approvals is open. */
+  readonly isInbox?: boolean;
 }
+
+/** The address of the inbox of approvals. */
+export const INBOX = "#/approvals";
 
 /** The address of a conversation, within the page. */
 export function addressOf(id: string, developer?: DeveloperPlace): string {
@@ -38,6 +43,7 @@ function followHash(onChange: () => void): () => void {
 }
 
 function read(hash: string): Route {
+  if (hash === INBOX) return { isInbox: true };
   const [, encoded, part, turn] = /^#\/c\/([^/]+)(?:\/(turns|events)(?:\/(\d+))?)?/.exec(hash) ?? [];
   if (encoded === undefined) return {};
   const developer = part === "turns" ? { part, turn: turn === undefined ? undefined : Number(turn) } : undefined;

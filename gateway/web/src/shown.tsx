@@ -73,7 +73,12 @@ export function bytes(count: number): string {
 
 /** JSON, or a text that is a value. */
 export function Value({ of }: { of: Json | undefined }) {
-  return <pre tabIndex={0}><Plain text={pretty(of)} show={exact} /></pre>;
+  return <Text text={pretty(of)} />;
+}
+
+/** A text that is a value, character for character. */
+export function Text({ text }: { text: string }) {
+  return <pre tabIndex={0}><Plain text={text} show={exact} /></pre>;
 }
 
 /** A text with its line breaks. Of a very long one, the beginning. */

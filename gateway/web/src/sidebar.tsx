@@ -9,7 +9,7 @@ import { Brand, Icon } from "./icons";
 import type { Shared } from "./hub";
 import { Manage } from "./manage";
 import { More } from "./more";
-import { addressOf } from "./route";
+import { addressOf, INBOX } from "./route";
 import { Search } from "./search";
 import { Fault, isolated, visible } from "./shown";
 import { texts } from "./texts";
@@ -28,6 +28,8 @@ interface SidebarProps {
   shared: Shared;
   isListOpen: boolean;
   isSession: boolean;
+  /** The person may answer approvals, so there is an inbox. */
+  mayApprove: boolean;
   /** There are agents to tell apart. */
   hasAgents: boolean;
   onClose: () => void;
@@ -35,7 +37,7 @@ interface SidebarProps {
   onHelp: () => void;
 }
 
-export function Sidebar({ open, shared, isListOpen, isSession, hasAgents, onClose, onRefused, onHelp }: SidebarProps) {
+export function Sidebar({ open, shared, isListOpen, isSession, mayApprove, hasAgents, onClose, onRefused, onHelp }: SidebarProps) {
   const { error } = shared;
   const rows = useMemo(() => shared.rows?.filter((row) => !isGone(row)), [shared.rows, open]);
   const [search, setSearch] = useState("");
@@ -67,6 +69,7 @@ export function Sidebar({ open, shared, isListOpen, isSession, hasAgents, onClos
         {rows !== undefined && shown === rows && rows.length >= FOLLOWED && <Earlier rows={rows} {...entries} />}
       </div>
       <div class="feet">
+        {mayApprove && <a class="foot" href={INBOX}>{texts.inbox}</a>}
         <a class="foot" href="about">{texts.about}</a>
         <button type="button" class="quiet foot" onClick={onHelp}>{texts.shortcuts}</button>
         {isSession && <button type="button" class="quiet foot" onClick={signOut}>{texts.signOut}</button>}

@@ -3,14 +3,14 @@
 import type { Conversation, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { ApprovalCard } from "./approval";
+import { ApprovalCard, askedAbout } from "./approval";
 import { ClientToolCard } from "./clienttool";
 import { Clock } from "./clock";
 import { Files, filesOf } from "./files";
 import { gistOf } from "./gist";
 import { useKept } from "./kept";
 import { Mark, Output } from "./output";
-import { brief, duration, Value, visible } from "./shown";
+import { brief, duration, Text, Value, visible } from "./shown";
 import { texts } from "./texts";
 
 interface ToolCardProps {
@@ -25,7 +25,7 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
   return (
     <article class={`item tool ${call.state}`} data-item={call.id} data-state={call.state}>
       {asked ? <div class="line"><Line call={call} asked={asked} /></div> : <Folded chat={chat} call={call} />}
-      {asked === "approval" && <ApprovalCard chat={chat} call={call} />}
+      {asked === "approval" && <ApprovalCard chat={chat} asked={askedAbout(call)} />}
       {asked === "client" && <ClientToolCard chat={chat} call={call} />}
       {call.subAgent && (
         <details class="nested" open>
@@ -63,7 +63,7 @@ function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
         <>
           <section data-part="input">
             <h3>{texts.input} {call.title !== undefined && <code>{visible(call.toolName)}</code>}</h3>
-            <Value of={call.toolInput} />
+            {call.approval?.inputText === undefined ? <Value of={call.toolInput} /> : <Text text={call.approval.inputText} />}
           </section>
           {call.toolOutput !== undefined && <Output chat={chat} value={call.toolOutput} executionId={call.executionId} />}
         </>

@@ -7,7 +7,7 @@
 -- Definitions of agents, by the hash of their JSON. A turn is pinned to one definition.
 CREATE TABLE agent_definitions (
     hash TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    definition JSONB NOT NULL
+    definition JSON NOT NULL
 );
 
 -- owner_id: the person of the tenant who owns the conversation; empty without an owner.
@@ -46,7 +46,7 @@ CREATE TABLE conversations (
     spent_reasoning BIGINT NOT NULL DEFAULT 0,
     spent_nano BIGINT,
     model TEXT NOT NULL DEFAULT '',
-    metadata JSONB NOT NULL DEFAULT '{}',
+    metadata JSON NOT NULL DEFAULT '{}',
     spent_estimated BIGINT NOT NULL DEFAULT 0,
     spent_cut_calls BIGINT NOT NULL DEFAULT 0,
     spent_cut_tokens BIGINT NOT NULL DEFAULT 0,
@@ -95,12 +95,12 @@ CREATE TABLE messages (
     sequence_number BIGINT,
     created_at TIMESTAMPTZ NOT NULL,
     content TEXT NOT NULL,
-    tool_calls JSONB NOT NULL,
-    tool_results JSONB NOT NULL,
+    tool_calls JSON NOT NULL,
+    tool_results JSON NOT NULL,
     tenant_id TEXT COLLATE "C" NOT NULL,
     thread TEXT COLLATE "C" NOT NULL DEFAULT '',
     on_busy TEXT NOT NULL DEFAULT '',
-    attachments JSONB NOT NULL DEFAULT '[]',
+    attachments JSON NOT NULL DEFAULT '[]',
     sent_by TEXT COLLATE "C",
     model TEXT,
     -- Why the turn of the message must end. Set while the message waits or its turn runs.
@@ -154,11 +154,11 @@ CREATE TABLE agent_executions (
     called_step BIGINT NOT NULL DEFAULT -1,
     step_calls BIGINT NOT NULL DEFAULT 0,
     worker_id TEXT COLLATE "C" NOT NULL DEFAULT '',
-    background_response JSONB,
+    background_response JSON,
     reserved_step BIGINT NOT NULL DEFAULT -1,
     reserved_tokens BIGINT NOT NULL DEFAULT 0,
     reserved_nano BIGINT NOT NULL DEFAULT 0,
-    model_chain JSONB,
+    model_chain JSON,
     reserved_model TEXT,
     settled_generation BIGINT NOT NULL DEFAULT 0,
     cut_calls BIGINT NOT NULL DEFAULT 0,
@@ -206,7 +206,7 @@ CREATE TABLE agent_execution_events (
     sequence_number BIGINT NOT NULL,
     batch_key TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    event_data JSONB NOT NULL,
+    event_data JSON NOT NULL,
     data_bytes BIGINT NOT NULL,
     UNIQUE (conversation_id, sequence_number)
 );
@@ -225,7 +225,7 @@ CREATE TABLE execution_checkpoints (
     input_tokens BIGINT NOT NULL,
     output_tokens BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    execution_state JSONB NOT NULL,
+    execution_state JSON NOT NULL,
     cached_tokens BIGINT NOT NULL DEFAULT 0,
     cache_write_tokens BIGINT NOT NULL DEFAULT 0,
     reasoning_tokens BIGINT NOT NULL DEFAULT 0,
@@ -281,18 +281,18 @@ CREATE TABLE tool_execution_records (
     created_at TIMESTAMPTZ NOT NULL,
     started_at TIMESTAMPTZ,
     finished_at TIMESTAMPTZ,
-    signatures JSONB NOT NULL,
-    tool_input JSONB NOT NULL,
-    events JSONB NOT NULL,
-    result JSONB,
-    full_result JSONB,
+    signatures JSON NOT NULL,
+    tool_input JSON NOT NULL,
+    events JSON NOT NULL,
+    result JSON,
+    full_result JSON,
     kind TEXT COLLATE "C" NOT NULL,
     approval TEXT COLLATE "C" NOT NULL,
     input_hash TEXT COLLATE "C" NOT NULL,
     expires_at TIMESTAMPTZ,
     claimant TEXT COLLATE "C" NOT NULL DEFAULT '',
     definition_hash TEXT COLLATE "C" NOT NULL,
-    approval_rule JSONB NOT NULL,
+    approval_rule JSON NOT NULL,
     title_template TEXT NOT NULL,
     PRIMARY KEY (conversation_id, execution_id),
     UNIQUE (conversation_id, call_id),
@@ -348,7 +348,7 @@ CREATE TABLE approval_answers (
     answered_by TEXT COLLATE "C" NOT NULL,
     answered_at TIMESTAMPTZ NOT NULL,
     sequence_number BIGINT NOT NULL,
-    answer JSONB NOT NULL,
+    answer JSON NOT NULL,
     is_saved BOOLEAN NOT NULL,
     PRIMARY KEY (conversation_id, execution_id, answer_id)
 );
@@ -370,7 +370,7 @@ CREATE TABLE work_plans (
     id TEXT COLLATE "C" NOT NULL,
     message_id TEXT COLLATE "C" NOT NULL,
     title TEXT NOT NULL,
-    steps JSONB NOT NULL,
+    steps JSON NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (conversation_id, id)

@@ -30,8 +30,8 @@ FROM (
         FROM (
             SELECT
                 0 AS rank, 'summary' AS role, summary AS content,
-                CAST('[]' AS JSONB) AS tool_calls, CAST('[]' AS JSONB) AS tool_results,
-                CAST('[]' AS JSONB) AS attachments,
+                CAST('[]' AS JSON) AS tool_calls, CAST('[]' AS JSON) AS tool_results,
+                CAST('[]' AS JSON) AS attachments,
                 through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at, FALSE AS is_kept
             FROM context_cuts
             WHERE conversation_id = :conversation_id AND thread = :thread AND through_sequence = :first_sequence

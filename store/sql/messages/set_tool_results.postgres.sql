@@ -9,8 +9,8 @@
 UPDATE messages
 SET tool_results = (
     SELECT
-        jsonb_agg(
-            jsonb_build_object(
+        json_agg(
+            json_build_object(
                 'execution_id', execution_id, 'call_id', call_id, 'tool_name', tool_name, 'is_error', is_error,
                 'result', result
             ) ORDER BY call_index

@@ -7,8 +7,7 @@
 -- :input_hash text
 -- :expires_at timestamp?
 -- :tool_input json
--- :now timestamp
 UPDATE tool_execution_records
-SET approval = :approval, input_hash = :input_hash, expires_at = CLOCK(:expires_at, :now),
+SET approval = :approval, input_hash = :input_hash, expires_at = :expires_at,
     tool_input = :tool_input
 WHERE conversation_id = :conversation_id AND execution_id = :execution_id

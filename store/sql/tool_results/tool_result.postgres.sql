@@ -14,7 +14,7 @@ SELECT
 FROM (
     SELECT
         convert_to(
-            CASE jsonb_typeof(whole) WHEN 'string' THEN whole #>> '{}' ELSE CAST(whole AS TEXT) END, 'UTF8'
+            CASE json_typeof(whole) WHEN 'string' THEN whole #>> '{}' ELSE CAST(whole AS TEXT) END, 'UTF8'
         ) AS bytes
     FROM (
         SELECT COALESCE(full_result, result) AS whole

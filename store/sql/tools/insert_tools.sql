@@ -40,5 +40,5 @@ INSERT INTO tool_execution_records (
 VALUES (:conversation_id, :execution_id, :message_id, :agent_execution_id, :step, :call_index, :call_id,
     :tool_name, :effect, :timeout_ms, :status, :is_error, :duration_ms, :observed_sequence, :created_at,
     :finished_at, :kind, :approval, :input_hash, :definition_hash, :approval_rule,
-    :title_template, CLOCK(:expires_at, :created_at), :signatures,
+    :title_template, :expires_at, :signatures,
     :tool_input, :events, :result, :full_result)

@@ -47,7 +47,7 @@ WITH started AS (
     SELECT
         :checkpoint_id, :conversation_id, :message_id, :agent_execution_id, :checkpoint_type, execution_id, :step,
         attempt, 0, 0, :now,
-        jsonb_build_object(
+        json_build_object(
             'execution_id', execution_id, 'tool_name', tool_name, 'tool_input', tool_input, 'attempt', attempt
         )
     FROM started

@@ -98,7 +98,10 @@ pub use self::{
     },
     messages::{MessageCancel, MessageQueue, NewMessage, QueuedMessage, RetryTurn, TakenBy},
     model_calls::ModelCalls,
-    outside::{ClientToolClaim, NewAnswer, NotedAnswer, OutsideTool, OutsideTools, ResultSender},
+    outside::{
+        ClientToolClaim, InboxCall, InboxCursor, NewAnswer, NotedAnswer, OutsideTool, OutsideTools,
+        Proposal, ResultSender,
+    },
     owners::{ChangedOwner, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner},
     page_limit::PageLimit,
     past_calls::{FailedTry, PastCall, PastCallContent, PastCalls, PastInput, PastTry, TriesOf},

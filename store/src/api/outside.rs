@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
+    ConversationName, Json,
     turn::{ResolveApproval, SavedApproval},
     words::{ApprovalState, ToolKind, ToolStatus},
 };
@@ -55,6 +56,20 @@ pub trait OutsideTools: Send + Sync {
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer>;
 
+    /// Returns the tenant's calls that wait for an approval, the nearest deadline first, up to `limit`, and true if more
+    /// calls wait. An owner gets the calls of the owner's conversations, and the calls that need another person
+    /// (`ApprovalBy::Other`). `after` is the cursor of the last call of the page before.
+    async fn approval_inbox(
+        &self,
+        access: &Access,
+        after: Option<&InboxCursor>,
+        limit: PageLimit,
+    ) -> Result<(Vec<InboxCall>, bool)>;
+
+    /// Returns the inputs that people propose for waiting calls that need two other people, the newest first. A call is
+    /// named by its conversation and its tool execution. The caller must have read the calls before.
+    async fn proposals(&self, calls: &[(String, String)]) -> Result<Vec<Proposal>>;
+
     /// Returns the stored state of a call's approval, and the id of the stored answer if a gateway has noted the answer
     /// (`ids::answer_id`). `None` for an unknown call. The caller must have read the call before.
     async fn saved_answer(
@@ -83,6 +98,8 @@ pub struct NewAnswer<'a> {
     pub id: &'a str,
     /// The approver, authenticated by the gateway; `None` for an unknown approver.
     pub answered_by: Option<&'a str>,
+    /// True when the approver is a person. A key without an owner is none: nobody knows who has the key.
+    pub is_person: bool,
     /// The answer itself.
     pub answer: &'a ResolveApproval,
 }
@@ -92,10 +109,63 @@ pub struct NewAnswer<'a> {
 pub enum NotedAnswer {
     /// The note is stored.
     Noted,
-    /// The note is refused: the approver must be known and must not have sent a message of the turn.
+    /// The note is stored, and a second other person must approve the changed input. The answer must not reach the turn.
+    NeedsSecond,
+    /// The note is refused: the approver must be a known person who neither owns the conversation nor has sent a message
+    /// of the turn.
     NeedsOther,
     /// The note is refused: the call is unknown, or has the most answers already.
     TooMany,
+}
+
+/// A call in the inbox of approvals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InboxCall {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The agent that calls the tool.
+    pub agent: String,
+    /// The call.
+    pub tool: OutsideTool,
+}
+
+impl InboxCall {
+    /// Returns the tenant's name for the conversation.
+    pub fn conversation_name(&self) -> &str {
+        ConversationName::of_id(&self.conversation_id)
+    }
+
+    /// Returns the cursor of the call.
+    pub fn cursor(&self) -> InboxCursor {
+        InboxCursor {
+            expires_at: self.tool.expires_at.unwrap_or_default(),
+            execution_id: self.tool.record.call.execution_id.clone(),
+        }
+    }
+}
+
+/// A cursor in the inbox of approvals, which is ordered by deadlines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxCursor {
+    /// The deadline of the call.
+    pub expires_at: DateTime<Utc>,
+    /// The tool execution, which breaks ties.
+    pub execution_id: String,
+}
+
+/// Another input for a waiting call, which one person has approved and a second person must approve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// The conversation of the call.
+    pub conversation_id: String,
+    /// The call.
+    pub execution_id: String,
+    /// The person.
+    pub proposed_by: String,
+    /// The time of the proposal.
+    pub proposed_at: DateTime<Utc>,
+    /// The input, in canonical form.
+    pub input: Json,
 }
 
 /// The result of claiming a client tool.

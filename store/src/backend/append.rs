@@ -14,8 +14,14 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection, budgets, dialect::Parts, list_changes, lock::lock_running, snapshot,
-    statement::Statement as _, statements::agent_executions::SaveState, write,
+    Connection, budgets,
+    dialect::Parts,
+    list_changes,
+    lock::lock_running,
+    snapshot,
+    statement::Statement as _,
+    statements::{agent_executions::SaveState, outside::Clock},
+    write,
 };
 use crate::{
     api::{AgentEnd, Result, StepKey},
@@ -58,6 +64,7 @@ pub(super) async fn append(
         last_sequence,
         steps,
         now,
+        clock: clock(connection, request, &loaded, now).await?,
         ..loaded
     };
     let batch = batch::build(request, &snapshot)?;
@@ -70,6 +77,20 @@ pub(super) async fn append(
         sealed,
         ended: batch.end,
     })
+}
+
+/// Returns the time from which the batch counts its waits for the outside. A batch without a wait needs no clock.
+pub(crate) async fn clock(
+    connection: &mut Connection,
+    request: &BatchRequest,
+    snapshot: &Snapshot,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>> {
+    if !batch::asks_outside(request, snapshot) {
+        return Ok(now);
+    }
+    let clock = Clock { now };
+    Ok(clock.query_scalar()?.fetch_one(connection).await?)
 }
 
 async fn write(

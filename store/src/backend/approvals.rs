@@ -1,8 +1,10 @@
 //! Decides which answer to an approval counts, who gave it, and whether the person may answer. Only a gateway's note in
 //! the database counts as proof. Data that travels through the engine is never proof.
 
+use std::collections::BTreeSet;
+
 use everturn_proto::{
-    ConversationName,
+    ConversationName, Json,
     turn::{CallRule, ResolveApproval, SaveApproval, SavedApproval},
     words::{
         AnswersFrom, ApprovalBy, ApprovalRefusal, ApprovalState, AuditAction, AuditActorKind,
@@ -22,10 +24,11 @@ use crate::{
     rows::tools::SavedRow,
 };
 
-/// The approval rule of a waiting call, and a fact about the person who answers.
+/// The approval rule and the input of a waiting call, and a fact about the person who answers.
 #[derive(FromRow)]
-struct Terms {
+pub(super) struct Terms {
     approval_rule: Column<CallRule>,
+    tool_input: Column<Json>,
     may_have_asked: bool,
 }
 
@@ -37,16 +40,62 @@ struct NotedRow {
     answer: Column<ResolveApproval>,
 }
 
-/// Returns whether a person may approve a call; `who` is `None` for an unknown person. A missing call counts as allowed
-/// here: saving an answer to it reports the missing call.
-pub(super) async fn may_approve(
+/// Returns true if a second person has approved the input of a noted answer, which needs a second person.
+pub(super) async fn is_seconded(
     connection: &mut Connection,
     conversation_id: &str,
     execution_id: &str,
-    who: Option<&str>,
+    answer_id: &str,
 ) -> Result<bool> {
-    let terms = terms(connection, conversation_id, execution_id, who).await?;
-    Ok(terms.is_none_or(|terms| terms.lets_approve(who)))
+    let words = newest_words(noted(connection, conversation_id, execution_id).await?);
+    let Some(row) = words.iter().find(|row| row.answer_id == answer_id) else {
+        return Ok(false);
+    };
+    let seconder = seconder(connection, conversation_id, row, &words).await?;
+    Ok(seconder.is_some())
+}
+
+/// Returns the noted answers to a call, the newest first.
+async fn noted(
+    connection: &mut Connection,
+    conversation_id: &str,
+    execution_id: &str,
+) -> Result<Vec<NotedRow>> {
+    let noted = NotedAnswers {
+        conversation_id,
+        execution_id,
+    };
+    Ok(noted.query_as()?.fetch_all(connection).await?)
+}
+
+/// Keeps the newest answer of each person. The last word of a person counts.
+fn newest_words(mut noted: Vec<NotedRow>) -> Vec<NotedRow> {
+    let mut people = BTreeSet::new();
+    noted.retain(|row| people.insert(row.answered_by.clone()));
+    noted
+}
+
+/// Returns another person with the right to approve who has approved the same input; `None` without such a person.
+async fn seconder<'a>(
+    connection: &mut Connection,
+    conversation_id: &str,
+    row: &NotedRow,
+    words: &'a [NotedRow],
+) -> Result<Option<&'a str>> {
+    for other in words {
+        let Some(who) = other.who().filter(|who| Some(*who) != row.who()) else {
+            continue;
+        };
+        if !other.approves_input_of(row) {
+            continue;
+        }
+        let call = &row.answer.execution_id;
+        let terms = terms(connection, conversation_id, call, Some(who)).await?;
+        if terms.is_some_and(|terms| terms.lets_approve(Some(who))) {
+            return Ok(Some(who));
+        }
+    }
+    Ok(None)
 }
 
 /// Replaces the answer by the newest answer of a person with the right to give it, as noted by gateways, and sets who
@@ -62,23 +111,31 @@ pub(super) async fn authenticate(
         return Ok(None);
     };
     let execution_id = answer.execution_id.clone();
-    let noted = NotedAnswers {
-        conversation_id,
-        execution_id: &execution_id,
-    };
-    let noted: Vec<NotedRow> = noted.query_as()?.fetch_all(&mut *connection).await?;
+    let noted = noted(connection, conversation_id, &execution_id).await?;
     if noted.iter().all(|row| row.answer_id != answer_id) {
         let terms = terms(connection, conversation_id, &execution_id, None).await?;
         return Ok(terms.and_then(|terms| through_engine(&terms, answer)));
     }
-    for row in noted {
+    let words = newest_words(noted);
+    for row in &words {
         let who = row.who();
         let terms = terms(connection, conversation_id, &execution_id, who).await?;
         let Some(terms) = terms else {
             return Ok(None);
         };
-        if row.answer.0.outcome() != ApprovalState::Approved || terms.lets_approve(who) {
-            row.replace(answer);
+        if row.answer.outcome() != ApprovalState::Approved {
+            *answer = row.as_answer(None);
+            return Ok(None);
+        }
+        if !terms.lets_approve(who) {
+            continue;
+        }
+        if !terms.needs_second(&row.answer) {
+            *answer = row.as_answer(None);
+            return Ok(None);
+        }
+        if let Some(editor) = seconder(connection, conversation_id, row, &words).await? {
+            *answer = row.as_answer(Some(editor));
             return Ok(None);
         }
     }
@@ -159,25 +216,44 @@ impl NotedRow {
         Some(self.answered_by.as_str()).filter(|who| !who.is_empty())
     }
 
-    /// Puts the noted answer in the position of `answer`.
-    fn replace(self, answer: &mut SaveApproval) {
-        let resolved_by = self.who().map(str::to_owned);
-        let noted = self.answer.0;
-        *answer = SaveApproval {
-            execution_id: std::mem::take(&mut answer.execution_id),
+    /// True for an approval of the input of another answer.
+    fn approves_input_of(&self, other: &Self) -> bool {
+        let input = |row: &Self| row.answer.tool_input.clone().map(Json::into_canonical);
+        self.answer.outcome() == ApprovalState::Approved && input(self) == input(other)
+    }
+
+    /// Returns the noted answer, to be saved. `editor` proposed the input that the answer approves.
+    fn as_answer(&self, editor: Option<&str>) -> SaveApproval {
+        let noted = self.answer.0.clone();
+        SaveApproval {
+            execution_id: noted.execution_id.clone(),
             decision: noted.outcome().into(),
             tool_input: noted.tool_input,
             reason: noted.reason,
             remember: noted.remember,
-            resolved_by,
-            answer_id: Some(self.answer_id),
+            resolved_by: self.who().map(str::to_owned),
+            answer_id: Some(self.answer_id.clone()),
             is_through_engine: false,
-        };
+            edited_by: editor.map(str::to_owned),
+        }
     }
 }
 
 impl Terms {
-    fn lets_approve(&self, who: Option<&str>) -> bool {
+    /// True when the answer approves another input than the model's, and a second other person must approve the input.
+    /// With the input, the first person decides what runs, as the person who asked did before.
+    pub(super) fn needs_second(&self, answer: &ResolveApproval) -> bool {
+        let canonical = |input: &Json| input.clone().into_canonical();
+        let is_edited = answer
+            .tool_input
+            .as_ref()
+            .is_some_and(|edited| canonical(edited) != canonical(&self.tool_input));
+        is_edited
+            && answer.outcome() == ApprovalState::Approved
+            && self.approval_rule.by() != ApprovalBy::Anyone
+    }
+
+    pub(super) fn lets_approve(&self, who: Option<&str>) -> bool {
         match self.approval_rule.by() {
             ApprovalBy::Anyone => true,
             // A rule that only a newer version knows counts as at least this strict.
@@ -186,7 +262,8 @@ impl Terms {
     }
 }
 
-async fn terms(
+/// Returns the terms of a call for a person; `None` for an unknown call. `who` is `None` for an unknown person.
+pub(super) async fn terms(
     connection: &mut Connection,
     conversation_id: &str,
     execution_id: &str,

@@ -107,6 +107,7 @@
 //! | `release_call`, and a claim after a call that was cut: more than without | about 6 |
 //! | `claim_tool` | 1 |
 //! | `save`: thought and acts, observe, cut reply | 1; at a worker that has not begun the turn: 2 |
+//! | `save`: thought whose calls wait for a person or a client | one more |
 //! | `save`: end of a turn that has completed | 1; at a worker that has not begun the turn: 2 |
 //! | `save`: steer | 6 |
 //! | `save`: any other end | about 10 |
@@ -129,7 +130,7 @@
 
 mod after_turn;
 mod agent_executions;
-mod append;
+pub(crate) mod append;
 mod approvals;
 mod audit;
 mod backlog;

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
 use everturn_proto::{
-    turn::SavedApproval,
-    words::{ApprovalState, CheckpointType, ToolKind, ToolStatus},
+    turn::{ResolveApproval, SavedApproval},
+    words::{ApprovalBy, ApprovalState, CheckpointType, Decision, ToolKind, ToolStatus},
 };
-use sqlx::FromRow;
+use sqlx::{FromRow, types::Json as Column};
 
 use super::{
     Connection, Database, approvals,
@@ -16,25 +16,51 @@ use super::{
     runnable_approvals,
     statement::Statement as _,
     statements::outside::{
-        self, ClaimClientTool, NoteAnswer, SavedAnswer, StoreResult, WaitingTools,
+        self, ApprovalInbox, ClaimClientTool, NoteAnswer, Proposals, SavedAnswer, StoreResult,
+        WaitingTools,
     },
     write::{self, Completion},
 };
 use crate::{
     api::{
-        Access, ClientToolClaim, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool, OutsideTools,
-        PageLimit, Result, ResultSender, StepKey, ToolEnd,
+        Access, ClientToolClaim, InboxCall, InboxCursor, NewAnswer, NewAuditEntry, NotedAnswer,
+        OutsideTool, OutsideTools, PageLimit, Proposal, Result, ResultSender, StepKey, ToolEnd,
     },
     batch::completion_id,
     columns::now,
     rows::{
         ranked::RankedRow,
-        tools::{OutsideToolRow, SavedRow},
+        tools::{InboxCallRow, OutsideToolRow, SavedRow},
     },
 };
 
 /// The most noted answers per call. Further answers exist only if they arrive before the turn stores an answer.
 const MAX_ANSWERS: i64 = 32;
+
+/// The most proposals of a read: more than people make for the calls of a page.
+const MAX_PROPOSALS: i64 = 256;
+
+/// A person's approval of another input.
+#[derive(FromRow)]
+struct ProposalRow {
+    conversation_id: String,
+    execution_id: String,
+    answered_by: String,
+    answered_at: DateTime<Utc>,
+    answer: Column<ResolveApproval>,
+}
+
+impl From<ProposalRow> for Proposal {
+    fn from(row: ProposalRow) -> Self {
+        Self {
+            conversation_id: row.conversation_id,
+            execution_id: row.execution_id,
+            proposed_by: row.answered_by,
+            proposed_at: row.answered_at,
+            input: row.answer.0.tool_input.unwrap_or_default(),
+        }
+    }
+}
 
 /// The call of an ended tool execution.
 #[derive(FromRow)]
@@ -192,14 +218,19 @@ impl OutsideTools for Database {
         answer: NewAnswer<'_>,
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer> {
+        let mut needs_second = false;
         if answer.answer.outcome() == ApprovalState::Approved {
-            let may = self.in_time(async {
+            let who = answer.answered_by.filter(|_| answer.is_person);
+            let terms = self.in_time(async {
                 let connection = &mut *self.single().await?;
-                let who = answer.answered_by;
-                approvals::may_approve(connection, conversation_id, execution_id, who).await
+                approvals::terms(connection, conversation_id, execution_id, who).await
             });
-            if !may.await? {
-                return Ok(NotedAnswer::NeedsOther);
+            // The note of an answer to an unknown call is refused below.
+            if let Some(terms) = terms.await? {
+                if !terms.lets_approve(who) {
+                    return Ok(NotedAnswer::NeedsOther);
+                }
+                needs_second = terms.needs_second(answer.answer);
             }
         }
         let note = NoteAnswer {
@@ -219,10 +250,57 @@ impl OutsideTools for Database {
             Ok(query.fetch_optional(&mut *connection).await?)
         });
         let noted: Option<(String,)> = call.await?;
-        Ok(match noted {
-            Some(_) => NotedAnswer::Noted,
-            None => NotedAnswer::TooMany,
-        })
+        if noted.is_none() {
+            return Ok(NotedAnswer::TooMany);
+        }
+        if needs_second {
+            let seconded = self.in_time(async {
+                let connection = &mut *self.single().await?;
+                approvals::is_seconded(connection, conversation_id, execution_id, answer.id).await
+            });
+            if !seconded.await? {
+                return Ok(NotedAnswer::NeedsSecond);
+            }
+        }
+        Ok(NotedAnswer::Noted)
+    }
+
+    async fn approval_inbox(
+        &self,
+        access: &Access,
+        after: Option<&InboxCursor>,
+        limit: PageLimit,
+    ) -> Result<(Vec<InboxCall>, bool)> {
+        let inbox = ApprovalInbox {
+            tenant_id: &access.tenant_id,
+            approver: access.owner_id.as_deref(),
+            after_expires_at: after.map(|after| after.expires_at),
+            after_execution_id: after.map_or("", |after| after.execution_id.as_str()),
+            by_other: ApprovalBy::Other.as_str(),
+            row_limit: i64::from(limit.rows) + 1,
+            most_bytes: i64::from(limit.bytes),
+            now: now(),
+        };
+        let query = inbox.query_as()?;
+        let rows: Vec<RankedRow<InboxCallRow>> = self.read(query.fetch_all(self.reader())).await?;
+        let (calls, has_more) = limit.cut(rows);
+        Ok((calls.into_iter().map(InboxCall::from).collect(), has_more))
+    }
+
+    async fn proposals(&self, calls: &[(String, String)]) -> Result<Vec<Proposal>> {
+        if calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (conversations, executions): (Vec<_>, Vec<_>) = calls.iter().cloned().unzip();
+        let proposals = Proposals {
+            conversation_ids: &conversations,
+            execution_ids: &executions,
+            approve: Decision::Approve.as_str(),
+            row_limit: MAX_PROPOSALS,
+        };
+        let query = proposals.query_as()?;
+        let rows: Vec<ProposalRow> = self.read(query.fetch_all(self.reader())).await?;
+        Ok(rows.into_iter().map(Proposal::from).collect())
     }
 
     async fn saved_answer(

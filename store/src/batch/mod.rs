@@ -45,12 +45,37 @@ pub use snapshot::{
 
 use everturn_proto::{
     SealedStep,
+    turn::ToolCall,
     words::{EventType, ToolKind, ToolStatus},
 };
 
 use builder::Builder;
 
 use crate::api::Result;
+
+/// True when the batch may begin a wait for a person or a client. The end of the wait, in an event and in the call's
+/// record, is one time by one clock ([`Snapshot::clock`]).
+pub fn asks_outside(request: &BatchRequest, snapshot: &Snapshot) -> bool {
+    let is_clients = |call: &ToolCall| call.kind() == ToolKind::Client;
+    let asks = |call: &ToolCall| call.approval_timeout_s.is_some() || is_clients(call);
+    match &request.save {
+        Save::Thought => {
+            let mut replies = snapshot.checkpoint.iter();
+            replies.any(|reply| reply.tool_calls.iter().any(asks))
+        }
+        Save::Approval(_) => {
+            let mut tools = snapshot.tools.iter();
+            tools.any(|tool| is_clients(&tool.record.call))
+        }
+        Save::UserMessage { .. }
+        | Save::CutReply
+        | Save::Compaction
+        | Save::Observe { .. }
+        | Save::SubAgentStart(_)
+        | Save::ModelFallback(_)
+        | Save::End(_) => false,
+    }
+}
 
 /// Returns the rows that a batch of the request's kind reads from the store.
 pub fn needs(request: &BatchRequest) -> Needs {

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_proto::{
+    Json,
     event::{ApprovalRequested, ApprovalResolved, ClientToolRequested},
     turn::SaveApproval,
     words::{ApprovalBy, ApprovalState, EventType, THROUGH_ENGINE, ToolKind, ToolStatus},
@@ -28,7 +29,7 @@ impl Builder<'_> {
 
     fn request_approval(&mut self, tool: &mut ToolRow, timeout_s: u32) {
         let call = &tool.record.call;
-        let expires_at = self.snapshot.now + TimeDelta::seconds(i64::from(timeout_s));
+        let expires_at = self.snapshot.clock + TimeDelta::seconds(i64::from(timeout_s));
         let rule = call.rule();
         let request = ApprovalRequested {
             execution_id: call.execution_id.clone(),
@@ -42,6 +43,7 @@ impl Builder<'_> {
             approval_by: (rule.by() != ApprovalBy::Anyone).then_some(rule.by),
             definition_changed: rule.definition_changed.then_some(true),
             title: call.title(),
+            input_text: Some(call.input_text()),
         };
         self.event(EventType::ApprovalRequested, &request);
         tool.record.approval = ApprovalState::Pending;
@@ -50,7 +52,7 @@ impl Builder<'_> {
 
     fn request_result(&mut self, tool: &mut ToolRow) {
         let call = &tool.record.call;
-        let expires_at = self.snapshot.now + TimeDelta::milliseconds(i64::from(call.timeout_ms));
+        let expires_at = self.snapshot.clock + TimeDelta::milliseconds(i64::from(call.timeout_ms));
         let request = ClientToolRequested {
             execution_id: call.execution_id.clone(),
             tool_name: call.tool_name.clone(),
@@ -105,7 +107,7 @@ impl Builder<'_> {
                 return Err(StoreError::Conflict(message));
             }
         };
-        self.approval_resolved(tool, answer, false);
+        self.approval_resolved(tool, answer, None);
         let mut tool = tool.clone();
         tool.record.approval = decision;
         let closing = Closing {
@@ -115,21 +117,20 @@ impl Builder<'_> {
         self.observe(&tool, &closing)
     }
 
-    /// Lets the call run, with the person's edited input if given.
+    /// Lets the call run, with the canonical text of the person's edited input if given.
     fn approve(&mut self, tool: &ToolRow, answer: &SaveApproval) {
         let mut tool = tool.clone();
-        let edited = answer
-            .tool_input
-            .as_ref()
-            .filter(|input| tool.record.call.tool_input.as_ref() != Some(*input));
-        self.approval_resolved(&tool, answer, edited.is_some());
+        let shown = tool.record.call.tool_input.clone().unwrap_or_default();
+        let edited = answer.tool_input.clone().map(Json::into_canonical);
+        let edited = edited.filter(|edited| *edited != shown.into_canonical());
+        self.approval_resolved(&tool, answer, edited.as_ref());
         if let Some(input) = edited {
             let call = &mut tool.record.call;
             // The hash remains the hash of the input that the person was shown.
-            call.tool_input = Some(input.clone());
+            call.tool_input = Some(input);
             self.edit_calls(&tool);
         }
-        if answer.remember {
+        if remembers(&tool, answer) {
             let call = &tool.record.call;
             self.batch.granted_tool = Some(DefinedTool {
                 tool_name: call.tool_name.clone(),
@@ -158,10 +159,10 @@ impl Builder<'_> {
         self.batch.edited_calls = Some((row.id.clone(), calls));
     }
 
-    fn approval_resolved(&mut self, tool: &ToolRow, answer: &SaveApproval, edited: bool) {
+    fn approval_resolved(&mut self, tool: &ToolRow, answer: &SaveApproval, edited: Option<&Json>) {
         let mut call = tool.record.call.clone();
-        if edited {
-            call.tool_input.clone_from(&answer.tool_input);
+        if let Some(edited) = edited {
+            call.tool_input = Some(edited.clone());
         }
         let title = call.title();
         let resolved = ApprovalResolved {
@@ -169,14 +170,16 @@ impl Builder<'_> {
             tool_name: call.tool_name,
             decision: answer.decision.clone(),
             reason: answer.reason().to_owned(),
-            edited,
+            edited: edited.is_some(),
             tool_input: call.tool_input,
-            remember: answer.remember,
+            remember: remembers(tool, answer),
             resolved_by: answer.resolved_by().to_owned(),
             agent_execution_id: self.agent_execution_id(),
             step: tool.step,
             resolved_through: (answer.is_through_engine).then(|| THROUGH_ENGINE.to_owned()),
             title,
+            input_text: edited.map(|edited| edited.as_str().to_owned()),
+            edited_by: answer.edited_by.clone(),
         };
         self.event(EventType::ApprovalResolved, &resolved);
     }
@@ -191,11 +194,17 @@ impl Builder<'_> {
             reason: Some(closing.error.to_owned()),
             ..SaveApproval::default()
         };
-        self.approval_resolved(tool, &answer, false);
+        self.approval_resolved(tool, &answer, None);
         let mut tool = tool.clone();
         tool.record.approval = ApprovalState::Cancelled;
         self.observe(&tool, closing)
     }
+}
+
+/// True when later calls of the tool need no approval. A rule that another person must approve has no such exception,
+/// because each call needs its own other person.
+fn remembers(tool: &ToolRow, answer: &SaveApproval) -> bool {
+    answer.remember && tool.record.call.rule().by() == ApprovalBy::Anyone
 }
 
 fn time(at: DateTime<Utc>) -> String {

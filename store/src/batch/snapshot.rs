@@ -75,6 +75,8 @@ pub struct Snapshot {
     pub delegate_call: Option<DelegateCall>,
     /// The time of the transaction.
     pub now: DateTime<Utc>,
+    /// The time by the clock that ends waits for the outside, when the batch begins a wait ([`super::asks_outside`]).
+    pub clock: DateTime<Utc>,
 }
 
 impl Snapshot {

@@ -14,6 +14,7 @@ pub(crate) mod as_read;
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
 mod dialect;
+mod json_text;
 mod lease_connection;
 mod options;
 mod parts;
@@ -24,17 +25,16 @@ mod shares;
 /// The statements of `sql/`, a module for each subject.
 #[allow(clippy::pedantic, reason = "the build script writes this code")]
 pub(crate) mod statements {
-    use chrono::{DateTime, Utc};
-    use serde::Serialize;
-    use sqlx::types::Json;
-
     use super::{
         backend::{
             statement::{Rows, Statement},
             write::values::Values,
         },
         dialect::list,
+        json_text::JsonText as Json,
     };
+    use chrono::{DateTime, Utc};
+    use serde::Serialize;
 
     include!(concat!(env!("OUT_DIR"), "/postgres.rs"));
 }

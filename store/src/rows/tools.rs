@@ -9,7 +9,9 @@ use everturn_proto::{
 };
 use sqlx::{FromRow, types::Json as Column};
 
-use crate::api::{OutsideTool, ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord};
+use crate::api::{
+    InboxCall, OutsideTool, ResultRange, ResultSlice, ToolCaller, ToolEnd, ToolRecord,
+};
 
 /// The state of a call's approval, and the id of the stored answer if a gateway has noted the answer.
 #[derive(FromRow)]
@@ -168,6 +170,25 @@ impl From<OutsideToolRow> for OutsideTool {
             requested_at: row.created_at,
             expires_at: row.expires_at,
             is_expired: row.is_expired,
+        }
+    }
+}
+
+/// A call in the inbox of approvals.
+#[derive(FromRow)]
+pub(crate) struct InboxCallRow {
+    conversation_id: String,
+    agent: String,
+    #[sqlx(flatten)]
+    tool: OutsideToolRow,
+}
+
+impl From<InboxCallRow> for InboxCall {
+    fn from(row: InboxCallRow) -> Self {
+        Self {
+            conversation_id: row.conversation_id,
+            agent: row.agent,
+            tool: row.tool.into(),
         }
     }
 }

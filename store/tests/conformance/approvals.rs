@@ -1,6 +1,6 @@
 //! Who may answer an approval, and what an approval is bound to.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{SecondsFormat, TimeDelta, Utc};
 use everturn_proto::{
     turn::{
         CallRule, ResolveApproval, SaveApproval, SaveResult, SaveThought, SavedApproval, ToolCall,
@@ -13,8 +13,8 @@ use everturn_proto::{
 };
 use everturn_store::{
     AuditQuery, AuditTrail, Backlogs, Conversations, DefinedTool, EventWriter, MessageQueue,
-    NewAnswer, NewMessage, NotedAnswer, OutsideTools, StepClaims, StoreError, ToolClaim,
-    ToolClaims, TurnInputs,
+    NewAnswer, NewConversation, NewMessage, NotedAnswer, OutsideTools, StepClaims, StoreError,
+    ToolClaim, ToolClaims, TurnInputs,
 };
 
 use super::{
@@ -24,9 +24,17 @@ use super::{
 };
 
 /// Begins a turn of a message of `ann`, whose first step asked for one tool, for whose approval this rule holds.
-async fn asking<B: Backend>(backend: &B, rule: CallRule) -> Turn<B::Store> {
+pub(super) async fn asking<B: Backend>(backend: &B, rule: CallRule) -> Turn<B::Store> {
+    asking_in(backend, rule, new_conversation("c", "default")).await
+}
+
+/// Like [`asking`], in the given conversation `c`.
+pub(super) async fn asking_in<B: Backend>(
+    backend: &B,
+    rule: CallRule,
+    conversation: NewConversation,
+) -> Turn<B::Store> {
     let store = backend.open().await;
-    let conversation = new_conversation("c", "default");
     store.create_conversation(conversation).await.unwrap();
     let sent = NewMessage {
         sent_by: Some("ann".into()),
@@ -51,7 +59,7 @@ async fn asking<B: Backend>(backend: &B, rule: CallRule) -> Turn<B::Store> {
     turn
 }
 
-fn rule(by: &ApprovalBy, answers_from: &AnswersFrom) -> CallRule {
+pub(super) fn rule(by: &ApprovalBy, answers_from: &AnswersFrom) -> CallRule {
     CallRule {
         by: by.into(),
         answers_from: answers_from.into(),
@@ -77,8 +85,23 @@ pub async fn calls_that_wait_are_counted_by_agent(backend: &impl Backend) {
     assert_eq!(turn.store.backlog(later).await.unwrap().approvals, []);
 }
 
+/// Readers of the event and of the list count down to one moment.
+pub async fn the_end_of_a_wait_is_one_time(backend: &impl Backend) {
+    let turn = asking(backend, rule(&ApprovalBy::Anyone, &AnswersFrom::Engine)).await;
+    let id = turn.execution_id(0, 0);
+    let tool = turn.store.outside_tool(&tenant(), "c", &id).await.unwrap();
+    let listed = tool.unwrap().expires_at.unwrap();
+    let told = turn.data("approval_requested").await["expires_at"].clone();
+    assert_eq!(told, listed.to_rfc3339_opts(SecondsFormat::Millis, true));
+}
+
 /// Notes an answer as a gateway does. An id that begins with `deny` is the id of a denial.
-async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> NotedAnswer {
+pub(super) async fn note<S: OutsideTools>(
+    store: &S,
+    call: &str,
+    id: &str,
+    by: &str,
+) -> NotedAnswer {
     let decision = if id.starts_with("deny") {
         "deny"
     } else {
@@ -90,19 +113,30 @@ async fn note<S: OutsideTools>(store: &S, call: &str, id: &str, by: &str) -> Not
         reason: Some(format!("because of {id}")),
         ..ResolveApproval::default()
     };
+    note_given(store, &given, id, by).await
+}
+
+/// Notes an answer as a gateway does. A name that begins with `key_` is the id of a key without an owner.
+pub(super) async fn note_given<S: OutsideTools>(
+    store: &S,
+    given: &ResolveApproval,
+    id: &str,
+    by: &str,
+) -> NotedAnswer {
     let answer = NewAnswer {
         id,
         answered_by: Some(by).filter(|by| !by.is_empty()),
-        answer: &given,
+        is_person: !by.starts_with("key_"),
+        answer: given,
     };
     store
-        .note_answer(&tenant(), "c", call, answer, None)
+        .note_answer(&tenant(), "c", &given.execution_id, answer, None)
         .await
         .unwrap()
 }
 
 /// Saves an answer as a turn does, and returns why it was refused.
-async fn save<S: TurnStore>(
+pub(super) async fn save<S: TurnStore>(
     turn: &Turn<S>,
     id: &str,
     decision: ApprovalState,
@@ -129,7 +163,7 @@ async fn save_answer<S: TurnStore>(
 }
 
 /// Returns who answered, and through what.
-async fn answered<S: TurnStore>(turn: &Turn<S>) -> Option<(String, Option<String>)> {
+pub(super) async fn answered<S: TurnStore>(turn: &Turn<S>) -> Option<(String, Option<String>)> {
     let events = turn.all_data("approval_resolved").await;
     let resolved = events.last()?;
     let text = |field: &str| resolved[field].as_str().map(str::to_owned);

@@ -333,6 +333,7 @@ pub async fn a_change_and_its_entry_are_there_together(backend: &impl Backend) {
     let answer = NewAnswer {
         id: "a",
         answered_by: Some("ann"),
+        is_person: true,
         answer: &denied,
     };
     let answered = entry(Some("t"), AuditAction::ApprovalAnswered, "exec");

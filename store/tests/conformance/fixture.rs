@@ -183,8 +183,7 @@ impl<S: TurnStore> Turn<S> {
             call_id: ids::call_id(&execution_id),
             execution_id,
             tool_name: "search".into(),
-            // The text is as JSONB writes it.
-            tool_input: Some(json(r#"{"q": "x"}"#)),
+            tool_input: Some(json(r#"{"q":"x"}"#)),
             timeout_ms: 1000,
             signatures: vec!["opaque".into()],
             effect: effect.into(),

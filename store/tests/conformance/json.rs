@@ -13,48 +13,33 @@ use super::{
     fixture::{EVERYTHING, Turn, json, state, tool_end},
 };
 
-/// Returns texts, each with the text that JSONB makes of it. JSONB keeps every digit and every character, but not the
-/// notation.
-fn texts() -> Vec<(String, String)> {
-    let same = [
+/// Returns texts that every table keeps, character for character.
+fn texts() -> Vec<String> {
+    let texts = [
         "9007199254740993",
         "-9223372036854775808",
         "18446744073709551615",
         "123456789012345678901234567890",
         "0.1000000000000000055511151231257827",
         "-0.10",
+        "1e400",
+        "-0",
         "null",
         "[]",
         r#""\\u0000 is a backslash, \u0001 is not""#,
         "\"\u{fffd} \u{ffff} e\u{301} \u{202e} \u{1f468}\u{200d}\u{1f469}\"",
+        r#"{"z":1,"a":{"b":[2.50,true]}}"#,
+        r#""\ud83d\ude00 \u00e9 \/""#,
+        r#"{"a":1,"a":2}"#,
     ];
-    let mut texts: Vec<_> = same
-        .iter()
-        .map(|text| ((*text).to_owned(), (*text).to_owned()))
-        .collect();
-    let rewritten = [
-        ("1e400", format!("1{}", "0".repeat(400))),
-        ("-0", "0".into()),
-        (
-            r#"{"z":1,"a":{"b":[2.50,true]}}"#,
-            r#"{"a": {"b": [2.50, true]}, "z": 1}"#.into(),
-        ),
-        (
-            r#""\ud83d\ude00 \u00e9 \/""#,
-            "\"\u{1f600} \u{e9} /\"".into(),
-        ),
-        (r#"{"a":1,"a":2}"#, r#"{"a": 2}"#.into()),
-    ];
-    texts.extend(rewritten.map(|(text, written)| (text.to_owned(), written)));
     let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
-    texts.push((deep.clone(), deep));
-    texts
+    texts.into_iter().map(str::to_owned).chain([deep]).collect()
 }
 
 pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
     let store = backend.open().await;
-    for (number, (text, in_jsonb)) in texts().into_iter().enumerate() {
-        let expected = if B::KEEPS_JSON_TEXT { &text } else { &in_jsonb };
+    for (number, text) in texts().into_iter().enumerate() {
+        let expected = &text;
         let turn = Turn::begun(store.clone(), &format!("c{number}"), "m").await;
         let mut call = turn.call(0, 0, Effect::Read);
         call.tool_input = Some(json(&text));
@@ -90,15 +75,14 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         turn.observe(0, 0, "").await;
 
         let events = turn.events().await;
-        let colon = if B::KEEPS_JSON_TEXT { ":" } else { ": " };
         let act = events[2].event_data.as_ref().unwrap().as_str();
         assert!(
-            act.contains(&format!(r#""tool_input"{colon}{expected},"#)),
+            act.contains(&format!(r#""tool_input":{expected},"#)),
             "{act}"
         );
         let observe = events[3].event_data.as_ref().unwrap().as_str();
         assert!(
-            observe.contains(&format!(r#""result"{colon}{expected},"#)),
+            observe.contains(&format!(r#""result":{expected},"#)),
             "{observe}"
         );
         let (id, thread) = (&turn.conversation, Thread::Conversation);
@@ -161,7 +145,7 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     assert!(turn.data("observe").await["result"] == large);
 }
 
-/// PostgreSQL writes out every number that it holds. What tools give stays short on its way out all the same.
+/// Many readers write numbers out. What tools give stays short all the same.
 pub async fn no_number_makes_a_result_long(backend: &impl Backend) {
     let store = backend.open().await;
     for (number, text) in [

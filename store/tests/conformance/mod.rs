@@ -26,6 +26,7 @@ pub mod deletion;
 pub mod elsewhere;
 pub mod failures;
 pub mod fixture;
+pub mod four_eyes;
 pub mod hooks;
 pub mod inbox;
 pub mod json;
@@ -89,9 +90,6 @@ pub trait Backend: Send + Sync {
         + Send
         + Sync
         + 'static;
-
-    /// True when JSON comes back exactly as it was stored; false when it comes back as PostgreSQL's JSONB writes it.
-    const KEEPS_JSON_TEXT: bool;
 
     /// Opens the database. Each call returns another handle, as another process would have it.
     fn open(&self) -> impl Future<Output = Self::Store> + Send;
@@ -291,6 +289,11 @@ macro_rules! conformance_suite {
             outside::a_thought_that_is_saved_again_says_what_was_answered,
             outside::a_denied_call_never_runs,
             approvals::calls_that_wait_are_counted_by_agent,
+            approvals::the_end_of_a_wait_is_one_time,
+            four_eyes::another_input_needs_two_other_people,
+            four_eyes::a_withdrawn_proposal_has_no_second,
+            four_eyes::the_owner_of_the_conversation_and_keys_are_no_other_person,
+            four_eyes::the_inbox_has_the_calls_that_wait_for_a_person,
             approvals::an_approval_may_be_remembered,
             approvals::who_answered_is_what_a_gateway_has_noted,
             approvals::an_answer_that_no_gateway_has_noted_is_an_operators,

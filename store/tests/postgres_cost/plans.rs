@@ -391,14 +391,14 @@ fn of_messages() -> Vec<Query> {
         query(
             "repeated message",
             hot::postgres("messages/queued_message"),
-            "text, text, text, text, text, jsonb, text",
+            "text, text, text, text, text, json, text",
             "'c5000', 'm2', 'client3', 'x', 'reject', '[]', NULL",
             5,
         ),
         query(
             "accepted message, far over the limit of turns",
             hot::postgres("messages/queue_message"),
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb, bigint, text, text, \
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, json, bigint, text, text, \
              text, bigint, bigint",
             "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]', 0, NULL, NULL, 'user', 3, 1",
             20,

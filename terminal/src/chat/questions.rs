@@ -1,9 +1,9 @@
 //! Questions to a person about a waiting call, and the meaning of the answers. No I/O.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
-    session::{Answer, Question, Wants},
+    session::{Answer, Input, Question, Wants},
     view::{Line, Style},
 };
 
@@ -20,8 +20,8 @@ pub(super) enum Choice {
     Reason,
 }
 
-/// Returns the rows of a question, with the whole input of the call. The input is not shortened, because a person must
-/// see the whole input before an approval.
+/// Returns the rows of a question, with the whole input of the call. The input is the store's text, which runs: neither
+/// shortened nor written anew, because a person must see the input itself before an approval.
 pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
     let tool = match &question.title {
         Some(title) => format!("{title} ({})", question.tool_name),
@@ -36,11 +36,10 @@ pub(super) fn asked(question: &Question, command: Option<&str>) -> Vec<Line> {
         Wants::Result => format!("◆ {tool} is to be run by a client, and no --tool offers it:"),
     };
     let mut lines = vec![Line::of(&what, Style::Warn)];
-    let input = serde_json::to_string_pretty(&question.tool_input).unwrap_or_default();
-    let input = input
-        .lines()
-        .map(|line| Line::of(&format!("    {line}"), Style::Code));
-    lines.extend(input);
+    lines.push(Line::of(
+        &format!("    {}", question.input_text),
+        Style::Code,
+    ));
     if question.wants == (Wants::Consent { is_old: true }) {
         let note = "  The call is older than this chat, and another client may have run the tool.";
         lines.push(Line::of(note, Style::Dim));
@@ -97,8 +96,8 @@ pub(super) fn of_line(question: &Question, line: &str) -> Option<Choice> {
 
 /// Parses the user's arguments.
 pub(super) fn arguments(text: &str) -> Result<Answer, String> {
-    let input: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|error| format!("the text is not a JSON object: {error}"))?;
+    let input =
+        Input::parse(text).map_err(|error| format!("the text is not a JSON object: {error}"))?;
     Ok(Answer::Approve {
         input: Some(input),
         remember: false,
@@ -150,9 +149,9 @@ mod tests {
 
     #[test]
     fn what_will_run_is_shown_whole() {
-        let long = "x".repeat(5000);
+        let long = "9".repeat(5000);
         let mut question = question(Wants::Approval);
-        question.tool_input["long"] = long.clone().into();
+        question.input_text = format!(r#"{{"long":{long},"to":"a\u{{202e}}b"}}"#);
         let shown: Vec<_> = asked(&question, None).iter().map(Line::text).collect();
         assert!(shown[0].contains("pay needs your approval"));
         assert!(shown.iter().any(|row| row.contains(&long)), "{shown:?}");

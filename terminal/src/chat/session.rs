@@ -2,7 +2,7 @@
 //! no keys.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     pin::Pin,
     time::{Duration, Instant},
 };
@@ -12,7 +12,7 @@ use everturn_client::{
     state::{CallState, Conversation, Item, ItemKind, Status, ToolCall},
 };
 use futures::{Stream, StreamExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -78,6 +78,8 @@ pub(super) struct Question {
     pub(super) tool_name: String,
     pub(super) title: Option<String>,
     pub(super) tool_input: Value,
+    /// The input as the store keeps it, character for character. The user is shown the text, which is what runs.
+    pub(super) input_text: String,
     pub(super) wants: Wants,
     input_hash: Option<String>,
 }
@@ -90,10 +92,29 @@ impl Question {
             execution_id: execution_id.to_owned(),
             tool_name: tool.to_owned(),
             title: None,
+            input_text: input.to_string(),
             tool_input: input,
             wants,
             input_hash: None,
         }
+    }
+}
+
+/// A JSON object, as the user wrote the object. A tree would round long numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Input(Box<RawValue>);
+
+impl Input {
+    /// Reads a JSON object.
+    pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<Map<String, Value>>(text)?;
+        serde_json::from_str(text).map(Self)
+    }
+}
+
+impl PartialEq for Input {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
     }
 }
 
@@ -102,8 +123,8 @@ impl Question {
 pub(super) enum Answer {
     /// The call may run.
     Approve {
-        /// The changed input, if the user edited the model's input.
-        input: Option<Map<String, Value>>,
+        /// The changed input, if the user edited the model's input, as the user wrote the input.
+        input: Option<Input>,
         /// True when later calls of the tool in this conversation may run, too.
         remember: bool,
     },
@@ -352,6 +373,9 @@ impl Session {
             tool_name: call.tool_name.clone(),
             title: call.title.clone(),
             tool_input: call.tool_input.clone(),
+            input_text: approval
+                .and_then(|approval| approval.input_text.clone())
+                .unwrap_or_else(|| call.tool_input.to_string()),
             wants,
             input_hash: approval.and_then(|approval| approval.input_hash.clone()),
         })
@@ -371,20 +395,13 @@ impl Session {
     /// Answers a question.
     pub(super) fn answer(&mut self, question: &Question, answer: Answer) {
         self.answered.insert(key_of(question));
-        let mut body = match answer {
-            Answer::Approve { input, remember } => {
-                let mut body = json!({ "decision": "approve", "remember": remember });
-                if let Some(input) = input {
-                    body["tool_input"] = Value::Object(input);
-                }
-                body
-            }
+        let (mut fields, input) = match answer {
+            Answer::Approve { input, remember } => (
+                json!({ "decision": "approve", "remember": remember }),
+                input,
+            ),
             Answer::Deny(reason) if question.wants == Wants::Approval => {
-                let mut body = json!({ "decision": "deny" });
-                if !reason.is_empty() {
-                    body["reason"] = reason.into();
-                }
-                body
+                (json!({ "decision": "deny", "reason": reason }), None)
             }
             Answer::Deny(reason) => {
                 let said = if reason.is_empty() {
@@ -397,7 +414,8 @@ impl Session {
             Answer::Result(result) => return self.tell_result(question, result, false),
             Answer::Run => return self.run(question),
         };
-        body["input_hash"] = question.input_hash.clone().unwrap_or_default().into();
+        fields["input_hash"] = question.input_hash.clone().unwrap_or_default().into();
+        let body = body_of(&fields, input);
         let (client, conversation) = self.of_request();
         let execution_id = question.execution_id.clone();
         self.requests.spawn(async move {
@@ -456,6 +474,17 @@ impl Session {
     fn of_request(&self) -> (GatewayClient, String) {
         (self.client.clone(), self.conversation_id.clone())
     }
+}
+
+/// Returns the body of an answer, with the input as the user wrote the input.
+fn body_of(fields: &Value, input: Option<Input>) -> BTreeMap<String, Box<RawValue>> {
+    let fields = fields.as_object().into_iter().flatten();
+    let raw = |value| serde_json::value::to_raw_value(value).unwrap_or_default();
+    let mut body: BTreeMap<_, _> = fields
+        .map(|(name, value)| (name.clone(), raw(value)))
+        .collect();
+    body.extend(input.map(|Input(input)| ("tool_input".to_owned(), input)));
+    body
 }
 
 /// Returns the key of a question. A call may have two questions: for an approval, and then for a result.

@@ -17,7 +17,7 @@ use std::{env, path::PathBuf};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use everturn_proto::words::TASK_QUEUE;
-use everturn_terminal::{ChatOptions, LsOptions, ShowOptions, TailOptions};
+use everturn_terminal::{ApprovalsOptions, ChatOptions, LsOptions, ShowOptions, TailOptions};
 
 pub use self::{
     operate::{
@@ -234,6 +234,10 @@ pub enum Command {
                       Exit codes: 0 the conversations are listed; 1 the gateway refuses."
     )]
     Ls(LsOptions),
+    /// Lists the calls of all conversations that wait for an approval, the nearest deadline first.
+    #[command(after_help = "Example: everturn approvals --json\n\n\
+                      Exit codes: 0 the calls are listed; 1 the gateway refuses.")]
+    Approvals(ApprovalsOptions),
     /// Follows a conversation: a line of text or JSON for each event.
     #[command(after_help = "Example: everturn tail hello --no-follow\n\n\
                       Exit codes: 0 a signal stopped the command, or --no-follow came to the last event; 1 the gateway refuses, \
@@ -261,6 +265,7 @@ impl Command {
             | Self::Chat(_)
             | Self::Completions { .. }
             | Self::Ls(_)
+            | Self::Approvals(_)
             | Self::Tail(_)
             | Self::Show(_)
             | Self::Keys(_)

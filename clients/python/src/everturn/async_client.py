@@ -19,6 +19,7 @@ from .api import (
     Cancelled,
     Event,
     ExecutionStatus,
+    InboxApproval,
     ListedConversation,
     OnBusy,
     PendingApproval,
@@ -105,6 +106,13 @@ class AsyncEverturn:
     ) -> AsyncIterator[ListedConversation]:
         """Yields every conversation, the one that was updated last first. A request reads ``page_size`` of them."""
         return self._runner.stream(self._parts.calls.conversations(search, agent, page_size))
+
+    def approvals(self, *, page_size: int | None = None) -> AsyncIterator[InboxApproval]:
+        """Yields the calls of all conversations that wait for an approval, the nearest deadline first.
+
+        The key needs the scope ``approve``. Approve a call with ``conversation(call["conversation_id"]).approve(call)``.
+        """
+        return self._runner.stream(self._parts.calls.waiting_approvals(page_size))
 
     def follow_conversations(self) -> AsyncGenerator[list[ListedConversation], None]:
         """Yields the newest conversations, the one that was updated last first, and again after each change.

@@ -101,6 +101,13 @@ pub struct Approval {
     /// Deadline for an answer (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+    /// The input as the store keeps it, character for character. Show people the text, because `tool_input` may have rounded
+    /// numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_text: Option<String>,
+    /// `other`: another person than the one who asked must approve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_by: Option<String>,
     /// True when the person approved an edited input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edited: Option<bool>,
@@ -122,6 +129,8 @@ impl Approval {
             state,
             input_hash: None,
             expires_at: None,
+            input_text: None,
+            approval_by: None,
             edited: None,
             remember: None,
             reason: None,

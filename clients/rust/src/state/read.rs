@@ -166,6 +166,8 @@ pub(super) fn requested(data: Fields<'_>) -> Approval {
     Approval {
         input_hash: data.owned_id("input_hash"),
         expires_at: data.owned_id("expires_at"),
+        input_text: data.owned_id("input_text"),
+        approval_by: data.owned_id("approval_by"),
         ..Approval::in_state(ApprovalState::Pending)
     }
 }
@@ -180,6 +182,7 @@ pub(super) fn resolved(data: Fields<'_>, before: Option<Approval>) -> Approval {
         remember: data.flag("remember").or(before.remember),
         reason: data.owned_id("reason").or(before.reason),
         resolved_by: data.owned_id("resolved_by").or(before.resolved_by),
+        input_text: data.owned_id("input_text").or(before.input_text),
         ..before
     }
 }

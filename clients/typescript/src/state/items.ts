@@ -174,6 +174,8 @@ export function requestedApproval(data: JsonObject): Approval {
     state: "pending",
     inputHash: id(data, "input_hash"),
     expiresAt: id(data, "expires_at"),
+    inputText: id(data, "input_text"),
+    approvalBy: id(data, "approval_by"),
   });
 }
 
@@ -191,6 +193,7 @@ export function resolvedApproval(data: JsonObject): Partial<Approval> {
     remember: flag(data, "remember"),
     reason: id(data, "reason"),
     resolvedBy: id(data, "resolved_by"),
+    inputText: id(data, "input_text"),
   });
 }
 

@@ -153,6 +153,10 @@ export interface Approval {
   /** To be sent back with the answer: binds it to this tool and this input. */
   readonly inputHash?: string;
   readonly expiresAt?: string;
+  /** The input as the store keeps it, character for character. Show people this text: `toolInput` may have rounded numbers. */
+  readonly inputText?: string;
+  /** `other`: another person than the one who asked must approve. */
+  readonly approvalBy?: string;
   /** It was approved with another input than the model's. */
   readonly edited?: boolean;
   /** This tool never asks again in this conversation. */

@@ -90,6 +90,13 @@ impl Caller {
         }
     }
 
+    /// Returns the person behind the credential: the owner of a key or session, or the subject of a token. `None` for a
+    /// credential without an owner, because anybody may have the key.
+    pub(crate) fn person(&self) -> Option<&str> {
+        let principal = self.principal.as_deref();
+        principal.filter(|principal| self.access.owner_id.as_deref() == Some(*principal))
+    }
+
     /// Returns the caller as the maker of a key or session: the caller's key, or the subject of the caller's token.
     pub(crate) fn maker(&self) -> KeyMaker {
         KeyMaker {

@@ -42,6 +42,8 @@ macro_rules! codes {
 codes! {
     /// The body is not JSON, or lacks a field, or has a field of the wrong type.
     InvalidBody = "invalid_body", BAD_REQUEST, "The request body is not valid";
+    /// An object in the arguments of a tool has a key more than once.
+    RepeatedKey = "repeated_key", BAD_REQUEST, "An object has a key more than once";
     /// A query parameter or header is not valid.
     InvalidParameter = "invalid_parameter", BAD_REQUEST, "A parameter is not valid";
     /// An id has characters that ids cannot have.
@@ -66,6 +68,8 @@ codes! {
     TooManyRefusedOwners = "too_many_refused_owners", CONFLICT, "The tenant has too many refused owners";
     /// Four eyes: the caller has sent a message of the turn, or is unknown.
     ApprovalNeedsOther = "approval_needs_other", FORBIDDEN, "Another person must approve";
+    /// Four eyes: an approval of one call cannot be remembered for later calls.
+    ApprovalNotRemembered = "approval_not_remembered", BAD_REQUEST, "The approval cannot be remembered";
     /// A page of another origin used a browser's session, or a gateway without required credentials.
     OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "The origin of the page is not allowed";
     /// A request without a credential used a host name that the gateway does not know as its own.

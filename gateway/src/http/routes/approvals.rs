@@ -3,22 +3,22 @@
 
 use std::time::Duration;
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::{
     Json as RawJson, ids,
     turn::ResolveApproval,
     words::{ApprovalRefusal, ApprovalState, AuditAction, AuditOutcome, AuditTargetKind, Decision},
 };
-use everturn_store::{Conversation, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
+use everturn_store::{Access, Conversation, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::waiting_calls::{WaitingCallBody, waiting_calls};
+use super::approval_list::{hash_of_proposal, needs_other_person};
 use crate::{
     http::{
         audit::WithDetails,
-        extract::{Caller, ConversationId, ExecutionPath, JsonBody},
+        extract::{Caller, ExecutionPath, JsonBody},
         openapi::problems,
         problem::{Code, Problem},
         state::GatewayState,
@@ -27,62 +27,25 @@ use crate::{
     turns::ApprovalOutcome,
 };
 
-/// Tool calls that wait for a person's approval.
-#[derive(Serialize, ToSchema)]
-#[schema(as = PendingApprovals)]
-pub(super) struct PendingApprovalsBody {
-    /// Pending tool calls, the oldest first.
-    approvals: Vec<PendingApprovalBody>,
-}
-
-/// A tool call that waits for a person's approval.
-#[derive(Serialize, ToSchema)]
-#[schema(as = PendingApproval)]
-pub(super) struct PendingApprovalBody {
-    #[serde(flatten)]
-    call: WaitingCallBody,
-    /// Hash to send with the answer. The hash binds the answer to the tool, input and definition.
-    input_hash: String,
-}
-
-problems!(ListRefusals: InvalidId, ConversationNotFound);
-
-/// Lists the tool calls that wait for a person's approval, the oldest first.
-#[utoipa::path(
-    get, path = "/conversations/{id}/approvals", tag = "tools", operation_id = "list_approvals",
-    params(ConversationId), responses((status = 200, body = PendingApprovalsBody, description = "The waiting calls"), ListRefusals)
-)]
-pub(super) async fn list(
-    State(state): State<GatewayState>,
-    caller: Caller,
-    ConversationId(id): ConversationId,
-) -> Result<Json<PendingApprovalsBody>, Problem> {
-    let waiting = waiting_calls(&state, &caller, &id, OutsideTool::needs_approval).await?;
-    let approvals = waiting.map(|tool| PendingApprovalBody {
-        input_hash: tool.record.call.input_hash.clone(),
-        call: tool.into(),
-    });
-    Ok(Json(PendingApprovalsBody {
-        approvals: approvals.collect(),
-    }))
-}
-
 /// A person's answer to a pending tool call.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApprovalAnswer)]
 pub(super) struct ApprovalAnswerBody {
     #[schema(schema_with = decisions)]
     decision: String,
-    /// `input_hash` of the pending call. The answer counts only for the tool and the input of the hash.
+    /// `input_hash` of the pending call, or of one of its proposals. The answer counts only for the tool and the input of
+    /// the hash.
     #[schema(example = "0123456789abcdef")]
     input_hash: String,
-    /// With `approve`: input that replaces the model's input. At most 64 KiB.
+    /// With `approve`: input that replaces the model's input. At most 64 KiB. The gateway brings the input into the
+    /// canonical form, so spaces and the order of keys do not matter; numbers stay as written.
     #[schema(value_type = Option<Object>)]
     tool_input: Option<RawJson>,
     /// Reason for the model to read when the call is denied. At most 4 KiB.
     #[serde(default)]
     reason: String,
-    /// With `approve`: the tool needs no further approval in the conversation.
+    /// With `approve`: the tool needs no further approval in the conversation. Refused for a call that another person must
+    /// approve (`approval_by`).
     #[serde(default)]
     remember: bool,
 }
@@ -99,18 +62,25 @@ pub(super) struct AnsweredApprovalBody {
     execution_id: String,
     tool_name: String,
     #[schema(schema_with = outcomes)]
-    decision: ApprovalState,
+    decision: Outcome,
     /// Input that the tool runs with, when the call was approved.
     #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
     remember: bool,
 }
 
+/// What an answer has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Approved,
+    Denied,
+    /// The other input waits for a second person.
+    Proposed,
+}
+
 fn outcomes() -> Object {
-    one_of(&[
-        ApprovalState::Approved.as_str(),
-        ApprovalState::Denied.as_str(),
-    ])
+    one_of(&["approved", "denied", "proposed"])
 }
 
 /// The looks at a call whose turn stores another answer at the moment, and the pause between two looks. A save takes some
@@ -118,45 +88,46 @@ fn outcomes() -> Object {
 const SAVE_LOOKS: u32 = 20;
 const SAVE_PAUSE: Duration = Duration::from_millis(50);
 
-problems!(Refusals: InvalidBody, InvalidId, ApprovalNeedsOther, ConversationNotFound, ExecutionNotFound, ApprovalAnswered,
+problems!(Refusals: InvalidBody, RepeatedKey, InvalidId, ApprovalNeedsOther, ApprovalNotRemembered, ConversationNotFound, ExecutionNotFound, ApprovalAnswered,
     ApprovalExpired, ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
 
 /// Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`.
+///
+/// A call with `approval_by` set to `other` may be answered by every person of the tenant with the scope, also in
+/// conversations of other owners. Another input for such a call needs two other people: the first answer is a proposal
+/// (202), and the call waits on.
 #[utoipa::path(
     post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
     params(ExecutionPath), request_body = ApprovalAnswerBody,
-    responses((status = 200, body = AnsweredApprovalBody, description = "The answer is stored"), Refusals)
+    responses(
+        (status = 200, body = AnsweredApprovalBody, description = "The answer is stored"),
+        (status = 202, body = AnsweredApprovalBody, description = "The other input waits for a second person"),
+        Refusals
+    )
 )]
 pub(super) async fn resolve(
     State(state): State<GatewayState>,
     caller: Caller,
     path: ExecutionPath,
     JsonBody(body): JsonBody<ApprovalAnswerBody>,
-) -> Result<Json<AnsweredApprovalBody>, Problem> {
-    let answer = ResolveApproval {
-        execution_id: path.execution_id.clone(),
-        decision: body.decision,
-        input_hash: Some(body.input_hash),
-        tool_input: body.tool_input.clone(),
-        reason: Some(body.reason).filter(|reason| !reason.is_empty()),
-        remember: body.remember,
-        resolved_by: caller.principal.clone(),
-    };
-    if let Some(flaw) = answer.flaw() {
-        return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
-    }
-    let (conversation, call) = state.outside_tool(&caller, &path).await?;
+) -> Result<(StatusCode, Json<AnsweredApprovalBody>), Problem> {
+    let answer = checked_answer(&caller, &path, body)?;
+    // From here on, the approver has the access to the conversation of the call.
+    let (approver, conversation, call) = call_to_answer(&state, &caller, &path).await?;
     if let Some(problem) = settled(&call) {
         return Err(problem);
     }
-    if answer.input_hash() != call.record.call.input_hash {
-        return Err(mismatch());
-    }
+    let answer = bound_to_call(&state, &conversation, &call, answer).await?;
     let decision = answer.outcome();
     let entry = entry(&state, &caller, &conversation, &call, &answer);
-    note(&state, &caller, &conversation, &answer, &entry).await?;
-    let sub_agent = state.sub_agent_of(&caller, &conversation, &call).await?;
+    let is_person = caller.person().is_some();
+    let noted = note(&state, &approver, is_person, &conversation, &answer, &entry).await?;
+    if noted == NotedAnswer::NeedsSecond {
+        return proposed(&state, entry, call, answer).await;
+    }
+    let sub_agent = state.sub_agent_of(&approver, &conversation, &call).await?;
     let answer_id = ids::answer_id(&answer);
+    let (edited, remember) = (answer.tool_input.clone(), answer.remember);
     let turns = &state.ports.turns;
     let mut outcome = turns
         .resolve_approval(&conversation.id, sub_agent.as_deref(), answer)
@@ -182,17 +153,140 @@ pub(super) async fn resolve(
     }
     if !is_taken {
         // An earlier answer may have won, or the call may have expired, or the turn may have ended.
-        let (_, call) = state.outside_tool(&caller, &path).await?;
+        let (_, call) = state.outside_tool(&approver, &path).await?;
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
     }
-    let call = call.record.call;
-    Ok(Json(AnsweredApprovalBody {
-        execution_id: call.execution_id,
-        tool_name: call.tool_name,
-        decision,
-        tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
+    let decision = if decision == ApprovalState::Approved {
+        Outcome::Approved
+    } else {
+        Outcome::Denied
+    };
+    let body = AnsweredApprovalBody::of(call, decision, edited, remember);
+    Ok((StatusCode::OK, Json(body)))
+}
+
+impl AnsweredApprovalBody {
+    fn of(call: OutsideTool, decision: Outcome, edited: Option<RawJson>, remember: bool) -> Self {
+        let call = call.record.call;
+        Self {
+            execution_id: call.execution_id,
+            tool_name: call.tool_name,
+            decision,
+            tool_input: edited.or(call.tool_input).unwrap_or_default(),
+            remember,
+        }
+    }
+}
+
+/// Returns the call, and the approver with the access to the call's conversation. A person of the tenant has the access
+/// for a call that another person must approve, in conversations of every owner, and for no other purpose.
+async fn call_to_answer(
+    state: &GatewayState,
+    caller: &Caller,
+    path: &ExecutionPath,
+) -> Result<(Caller, Conversation, OutsideTool), Problem> {
+    let refused = match state.outside_tool(caller, path).await {
+        Ok((conversation, call)) => return Ok((caller.clone(), conversation, call)),
+        Err(problem) => problem,
+    };
+    if refused.code() != Code::ConversationNotFound || caller.person().is_none() {
+        return Err(refused);
+    }
+    let approver = Caller {
+        access: Access::tenant(&caller.access.tenant_id),
+        ..caller.clone()
+    };
+    match state.outside_tool(&approver, path).await {
+        Ok((conversation, call)) if needs_other_person(&call) => Ok((approver, conversation, call)),
+        // The answer to a person without a right is the answer to a person who asks for a missing conversation.
+        Ok(_) => Err(refused),
+        Err(problem) if problem.code() == Code::ExecutionNotFound => Err(refused),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Returns the answer with the call's hash. An answer with the hash of a proposal approves the proposed input.
+async fn bound_to_call(
+    state: &GatewayState,
+    conversation: &Conversation,
+    call: &OutsideTool,
+    answer: ResolveApproval,
+) -> Result<ResolveApproval, Problem> {
+    let call_hash = &call.record.call.input_hash;
+    let needs_other = needs_other_person(call);
+    if answer.remember && needs_other {
+        return Err(Problem::new(
+            Code::ApprovalNotRemembered,
+            "Another person must approve each call of the tool. Answer without `remember`.",
+        ));
+    }
+    if answer.input_hash() == call_hash {
+        return Ok(answer);
+    }
+    let is_plain = answer.decision() == Decision::Approve && answer.tool_input.is_none();
+    if !needs_other || !is_plain {
+        return Err(mismatch());
+    }
+    let id = (conversation.id.clone(), answer.execution_id.clone());
+    let proposals = state.ports.outside.proposals(&[id]).await?;
+    let mut inputs = proposals.into_iter().map(|proposal| proposal.input);
+    let is_meant =
+        |input: &RawJson| answer.input_hash() == hash_of_proposal(&call.record.call, input);
+    let input = inputs.find(is_meant).ok_or_else(mismatch)?;
+    Ok(ResolveApproval {
+        input_hash: Some(call_hash.clone()),
+        tool_input: Some(input),
+        ..answer
+    })
+}
+
+/// Returns the response to a proposal. The turn does not learn of the proposal, and waits on.
+async fn proposed(
+    state: &GatewayState,
+    entry: NewAuditEntry,
+    call: OutsideTool,
+    answer: ResolveApproval,
+) -> Result<(StatusCode, Json<AnsweredApprovalBody>), Problem> {
+    let ended = NewAuditEntry {
+        outcome: AuditOutcome::Done,
+        ..entry.with("proposed", true)
+    };
+    state.audit.append(&ended).await?;
+    let body = AnsweredApprovalBody::of(call, Outcome::Proposed, answer.tool_input, false);
+    Ok((StatusCode::ACCEPTED, Json(body)))
+}
+
+/// Returns the caller's answer, with the canonical text of an edited input. Equal edits have equal texts from here on, so
+/// the store and the turn know the answer by one id.
+fn checked_answer(
+    caller: &Caller,
+    path: &ExecutionPath,
+    body: ApprovalAnswerBody,
+) -> Result<ResolveApproval, Problem> {
+    if let Some(key) = body.tool_input.as_ref().and_then(RawJson::repeated_key) {
+        return Err(Problem::new(
+            Code::RepeatedKey,
+            format!(
+                "`tool_input` has the key `{key}` more than once in one object. Send each key once."
+            ),
+        ));
+    }
+    let answer = ResolveApproval {
+        execution_id: path.execution_id.clone(),
+        decision: body.decision,
+        input_hash: Some(body.input_hash),
+        tool_input: body.tool_input,
+        reason: Some(body.reason).filter(|reason| !reason.is_empty()),
         remember: body.remember,
-    }))
+        resolved_by: caller.principal.clone(),
+    };
+    if let Some(flaw) = answer.flaw() {
+        return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
+    }
+    Ok(ResolveApproval {
+        tool_input: answer.tool_input.map(RawJson::into_canonical),
+        ..answer
+    })
 }
 
 /// Returns the number of looks at the call: several looks while the turn stores another answer.
@@ -260,14 +354,16 @@ fn entry(
 /// received through Temporal proves no identity, and the newest answer counts until the turn has stored an answer.
 async fn note(
     state: &GatewayState,
-    caller: &Caller,
+    approver: &Caller,
+    is_person: bool,
     conversation: &Conversation,
     answer: &ResolveApproval,
     entry: &NewAuditEntry,
-) -> Result<(), Problem> {
+) -> Result<NotedAnswer, Problem> {
     let new = NewAnswer {
         id: &ids::answer_id(answer),
         answered_by: answer.resolved_by.as_deref(),
+        is_person,
         answer,
     };
     let (conversation_id, execution_id) = (&conversation.id, &answer.execution_id);
@@ -275,7 +371,7 @@ async fn note(
         .ports
         .outside
         .note_answer(
-            &caller.access,
+            &approver.access,
             conversation_id,
             execution_id,
             new,
@@ -283,7 +379,7 @@ async fn note(
         )
         .await?;
     match noted {
-        NotedAnswer::Noted => Ok(()),
+        NotedAnswer::Noted | NotedAnswer::NeedsSecond => Ok(noted),
         NotedAnswer::NeedsOther => Err(needs_other()),
         NotedAnswer::TooMany => Err(Problem::new(
             Code::TurnUnavailable,
@@ -296,7 +392,8 @@ async fn note(
 fn needs_other() -> Problem {
     Problem::new(
         Code::ApprovalNeedsOther,
-        "A signed-in person who has sent no message of the turn must approve.",
+        "A person who neither owns the conversation nor has sent a message of the turn must approve, with a credential \
+         that has an owner.",
     )
 }
 

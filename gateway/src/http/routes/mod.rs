@@ -3,6 +3,7 @@
 
 mod admin;
 mod agents;
+mod approval_list;
 mod approvals;
 mod attachments;
 mod blobs;
@@ -86,9 +87,10 @@ static PUBLIC: LazyLock<Router<GatewayState>> = LazyLock::new(|| public().into()
 
 /// Returns the endpoints behind authentication.
 fn api() -> OpenApiRouter<GatewayState> {
-    // Approving a tool call needs the scope `approve`. The scope `write` does not include `approve`, nor the reverse.
+    // Approving a tool call, and finding calls to approve, need the scope `approve`. The scope `write` does not include `approve`, nor the reverse.
     let approving = OpenApiRouter::default()
         .routes(routes!(approvals::resolve))
+        .routes(routes!(approval_list::inbox))
         .route_layer(middleware::from_fn(auth::check_approve));
     // Reading the content of an LLM call needs `calls` beside `read`.
     let calls = OpenApiRouter::default()
@@ -114,7 +116,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(cancel::cancel))
         .routes(routes!(resume::resume))
         .routes(routes!(retry::retry))
-        .routes(routes!(approvals::list))
+        .routes(routes!(approval_list::list))
         .routes(routes!(client_tools::list))
         .routes(routes!(client_tools::accept))
         .routes(routes!(client_tool_claims::claim))

@@ -192,7 +192,6 @@ pub(super) fn answer_approval(
             input_hash: &call.input_hash,
             expires_at: tool.expires_at,
             tool_input: call.tool_input.clone().unwrap_or_default(),
-            now,
         });
     }
     if let Some((assistant_message_id, calls)) = &batch.edited_calls {

@@ -24,8 +24,8 @@ use sqlx::PgConnection;
 use super::{
     PostgresStore,
     backend::{
-        begin::FirstBatch, definitions, key_of_caller, list_changes, messages::queue_message, runs,
-        statement::Statement as _, write,
+        append, begin::FirstBatch, definitions, key_of_caller, list_changes,
+        messages::queue_message, runs, statement::Statement as _, write,
     },
     parts::Parts,
     statements::as_read::{AdvanceAsRead, AdvanceUnclaimed},
@@ -77,7 +77,13 @@ impl PostgresStore {
             snapshot,
         } = read;
         let (step, steps, now) = (&request.step, snapshot.steps, now());
-        let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
+        let clock = append::clock(connection, request, &snapshot, now).await?;
+        let snapshot = Snapshot {
+            now,
+            clock,
+            ..snapshot
+        };
+        let batch = batch::build(request, &snapshot)?;
         let Spent {
             usage,
             nano_usd,

@@ -80,11 +80,10 @@ impl Talk {
             Choice::Reason => self.mode = Mode::Reason(question),
             Choice::Result => self.mode = Mode::Result(question),
             Choice::Edit if keys::own_editor().is_some() => {
-                let text = serde_json::to_string_pretty(&question.tool_input);
-                self.wants_editor = Some((text.unwrap_or_default(), question));
+                self.wants_editor = Some((question.input_text.clone(), question));
             }
             Choice::Edit => {
-                self.editor.set(&question.tool_input.to_string());
+                self.editor.set(&question.input_text);
                 self.mode = Mode::Edit(question);
             }
         }

@@ -74,6 +74,7 @@ fn rule(name: &str) -> Rule {
         "POST /api/v1/agent/chat" => Rule::InBody("conversation_id", 404, "conversation_not_found"),
         "GET /api/v1/agent/conversations" => Rule::NotListed("conversations"),
         "GET /api/v1/agent/conversation-list/stream" => Rule::NotStreamed,
+        "GET /api/v1/agent/approvals" => Rule::NotListed("approvals"),
         "GET /api/v1/usage" => Rule::NotListed("usage"),
         "GET /api/v1/agent/blobs/{id}" => Rule::OfFile,
         // The file is the caller's own, and belongs to no conversation. It has no type here.

@@ -18,6 +18,7 @@ from ..api import (
     Event,
     EventPage,
     ExecutionStatus,
+    InboxApproval,
     ListedConversation,
     PendingApproval,
     PendingApprovals,
@@ -57,6 +58,18 @@ class Calls:
                 yield Emit(conversation)
             before = answer["next_before"]
             if before is None:
+                return
+
+    def waiting_approvals(self, page_size: int | None) -> Stream[InboxApproval]:
+        """The calls of all conversations that wait for an approval, page by page."""
+        after: str | None = None
+        while True:
+            query = {"state": "waiting", "limit": page_size, "after": after}
+            answer = yield from _get(self.http, path("agent", "approvals"), **query)
+            for call in answer["approvals"]:
+                yield Emit(call)
+            after = answer["next_after"]
+            if after is None:
                 return
 
     def upload(self, content: bytes, media_type: str, file_name: str) -> Flow[Blob]:

@@ -179,7 +179,13 @@ def _output(data: JsonObject) -> Any:
 
 def requested_approval(data: JsonObject) -> Approval:
     """Returns the approval that an ``approval_requested`` asks for."""
-    return Approval(state="pending", input_hash=text_id(data, "input_hash"), expires_at=text_id(data, "expires_at"))
+    return Approval(
+        state="pending",
+        input_hash=text_id(data, "input_hash"),
+        expires_at=text_id(data, "expires_at"),
+        input_text=text_id(data, "input_text"),
+        approval_by=text_id(data, "approval_by"),
+    )
 
 
 def resolved_approval(data: JsonObject) -> dict[str, Any]:
@@ -189,6 +195,7 @@ def resolved_approval(data: JsonObject) -> dict[str, Any]:
         "remember": flag(data, "remember"),
         "reason": text_id(data, "reason"),
         "resolved_by": text_id(data, "resolved_by"),
+        "input_text": text_id(data, "input_text"),
     }
     known = {name: value for name, value in changes.items() if value is not None}
     return {"state": text(data, "decision"), **known}

@@ -138,6 +138,10 @@ class Approval:
     input_hash: str | None = None
     """To be sent back with the answer: binds it to this tool and this input."""
     expires_at: str | None = None
+    input_text: str | None = None
+    """The input as the store keeps it, character for character. Show people this text."""
+    approval_by: str | None = None
+    """``other``: another person than the one who asked must approve."""
     edited: bool | None = None
     """It was approved with another input than the model's."""
     remember: bool | None = None

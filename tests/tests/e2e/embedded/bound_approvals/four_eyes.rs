@@ -77,7 +77,7 @@ impl Person<'_> {
     }
 }
 
-/// Makes two people: `ann`, who may also approve, and `boss`, who sees all conversations of the tenant.
+/// Makes two people, who may both approve: `ann`, and `boss`, who sees no conversation of `ann`.
 async fn people(stack: &Stack) -> (Person<'_>, Person<'_>) {
     let scopes = ["--scope", "read", "--scope", "write", "--scope", "approve"];
     let ann = create(
@@ -85,7 +85,8 @@ async fn people(stack: &Stack) -> (Person<'_>, Person<'_>) {
         &[&["--tenant", "acme", "--owner", "ann"], &scopes[..]].concat(),
     )
     .await;
-    let boss = create(stack, &[&["--tenant", "acme"], &scopes[..]].concat()).await;
+    let boss = &["--tenant", "acme", "--owner", "boss"];
+    let boss = create(stack, &[&boss[..], &scopes[..]].concat()).await;
     (Person { stack, key: ann }, Person { stack, key: boss })
 }
 
@@ -127,7 +128,59 @@ async fn whoever_asked_may_not_approve() {
         data(&events, "approval_requested")[0]["approval_by"],
         "other"
     );
-    assert_eq!(data(&events, "approval_resolved").len(), 1);
+    let resolved = data(&events, "approval_resolved");
+    assert_eq!(resolved.len(), 1);
+    assert_eq!(resolved[0]["resolved_by"], "boss");
+    assert_eq!(stack.effects().len(), 1);
+}
+
+/// What runs is what two other people have approved, and the event log names both.
+#[tokio::test]
+async fn another_input_needs_two_other_people() {
+    let stack = Stack::with_agent(Model::start(one_call).await, FOUR_EYES).await;
+    stack.configure(AUTH);
+    let (ann, boss) = people(&stack).await;
+    let key = ["--tenant", "acme", "--owner", "kim", "--scope", "approve"];
+    let kim = Person {
+        stack: &stack,
+        key: create(&stack, &key).await,
+    };
+    let _running = stack.start().await;
+    let create = json!({"content": "do it", "create": {}});
+    let sent = ann.post("/conversations/edited/messages", create).await;
+    assert_eq!(sent.0, 202);
+    let call = ann.pending("edited").await;
+    let path = format!(
+        "/conversations/edited/approvals/{}",
+        call["execution_id"].as_str().unwrap()
+    );
+    let edit = json!({"decision": "approve", "input_hash": call["input_hash"],
+        "tool_input": {"effect": true, "note": "by the boss"}});
+    assert_eq!(ann.post(&path, edit.clone()).await.0, 403);
+    let (status, answered) = boss.post(&path, edit).await;
+    assert_eq!((status, &answered["decision"]), (202, &json!("proposed")));
+    let inbox = kim.get("/approvals?state=waiting").await;
+    let found = &inbox["approvals"][0];
+    assert_eq!(found["conversation_id"], "edited", "{inbox:#}");
+    let proposal = &found["proposals"][0];
+    assert_eq!(
+        proposal["input_text"],
+        r#"{"effect":true,"note":"by the boss"}"#
+    );
+    assert_eq!(stack.effects().len(), 0, "nobody has seconded the boss");
+    let second = json!({"decision": "approve", "input_hash": proposal["input_hash"]});
+    let (status, answered) = kim.post(&path, second).await;
+    assert_eq!(status, 200, "{answered}");
+    let events = ann.ended("edited").await;
+    let resolved = data(&events, "approval_resolved")[0];
+    for (field, expected) in [
+        ("resolved_by", json!("kim")),
+        ("edited_by", json!("boss")),
+        ("edited", json!(true)),
+        ("input_text", proposal["input_text"].clone()),
+    ] {
+        assert_eq!(resolved[field], expected, "{field}");
+    }
     assert_eq!(stack.effects().len(), 1);
 }
 

@@ -3,6 +3,7 @@
 
 mod definitions;
 mod four_eyes;
+mod one_text;
 
 use everturn_proto::ids;
 use everturn_tests::{
