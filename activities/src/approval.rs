@@ -24,7 +24,7 @@ fn needs_approval(policy: &ApprovalPolicy, input: &Json) -> bool {
     let Some(when) = &policy.when else {
         return true;
     };
-    if !input.is_exact_as_value() {
+    if input.inexact_number().is_some() {
         return true;
     }
     match jsonschema::options().offline().build(&when.to_value()) {

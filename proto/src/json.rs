@@ -93,10 +93,10 @@ impl Json {
         repeated_key(self.as_str())
     }
 
-    /// True when the tree of [`Self::to_value`] has every number as written. A number with more digits than 64 bits hold
-    /// is another number in the tree, and a comparison with a limit may then be wrong.
-    pub fn is_exact_as_value(&self) -> bool {
-        storable::numbers(self.as_str()).all(is_exact)
+    /// Returns a number that the tree of [`Self::to_value`] does not have as written; `None` without such a number. A
+    /// number with more digits than 64 bits hold is another number in the tree, so a comparison with a limit may be wrong.
+    pub fn inexact_number(&self) -> Option<&str> {
+        storable::numbers(self.as_str()).find(|number| !is_exact(number))
     }
 
     /// Returns the value as a tree. Numbers beyond 64 bits become floats in the tree, while the text keeps them.
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_tree_has_some_numbers_as_written() {
-        let is_exact = |text: &str| Json::parse(text).unwrap().is_exact_as_value();
+        let is_exact = |text: &str| Json::parse(text).unwrap().inexact_number().is_none();
         for exact in [
             "9007199254740993",
             "18446744073709551615",

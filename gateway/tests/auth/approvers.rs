@@ -142,7 +142,7 @@ async fn whoever_is_no_other_person_does_not_approve() {
     refused.assert_problem(403, "approval_needs_other");
     // A key without an owner is no person, though it sees every conversation of the tenant.
     let service = key(&office.gateway, Access::tenant("acme"), "approve", None).await;
-    let service = service.to_string();
+    let service = service.reveal();
     assert_eq!(office.inbox(&service).await.len(), 2);
     let refused = office.post(&service, CALL, &approve(&json!({}))).await;
     refused.assert_problem(403, "approval_needs_other");

@@ -64,11 +64,12 @@ const TOOL_EXECUTION: &str = "
     INSERT INTO tool_execution_records (
         conversation_id, execution_id, message_id, agent_execution_id, step, call_index, call_id, tool_name, effect,
         timeout_ms, status, created_at, expires_at, signatures, tool_input, events, result, kind, approval, input_hash,
-        approval_rule, claimant, is_error, duration_ms, definition_hash, title_template
+        approval_rule, claimant, is_error, duration_ms, definition_hash, title_template, inbox_tenant_id
     )
     VALUES (
         $1, $2, $3, $4, 0, (SELECT COUNT(*) FROM tool_execution_records), $5, $6, 'once',
-        $7, $8, $9, $10, '[]', $11, '[]', $12, $13, $14, $15, $16, 'run-1', 0, 0, '', $17
+        $7, $8, $9, $10, '[]', $11, '[]', $12, $13, $14, $15, $16, 'run-1', 0, 0, '', $17,
+        (SELECT tenant_id FROM conversations WHERE id = $1)
     )";
 
 impl TestStore {

@@ -2,7 +2,7 @@
 
 import type { Conversation, Json, ToolCall } from "everturn-client";
 import { useState } from "preact/hooks";
-import { Fault, Value } from "./shown";
+import { Fault, Text, Value } from "./shown";
 import { texts } from "./texts";
 
 /** Asks for the result. The first one counts, in whichever tab or program it was given. */
@@ -22,7 +22,7 @@ export function ClientToolCard({ chat, call }: { chat: Conversation; call: ToolC
   return (
     <div class="approval" role="group" aria-label={texts.client}>
       <p>{texts.client}</p>
-      <Value of={call.toolInput} />
+      {call.approval?.inputText === undefined ? <Value of={call.toolInput} /> : <Text text={call.approval.inputText} />}
       <textarea
         class="code"
         spellcheck={false}

@@ -78,9 +78,10 @@ function lefts(text: Locator): Promise<{ letter: string; left: number }[]> {
 
 test("the input and the output of a call show as exactly what they are", async () => {
   const input = { [MARKUP]: TURNING, note: `${MARKUP} ${TURNING}` };
-  const asShown = (value: unknown) => JSON.stringify(value, null, 2).replaceAll("\\u0007", "\u0007").replaceAll(TURNING, EXACT);
-  // JSON has a sign of its own for a control character.
-  const shownInput = asShown(input).replaceAll("⟨0007⟩", "\\u0007");
+  // The store's text has sorted keys, and JSON has a sign of its own for a control character.
+  const sorted = Object.fromEntries(Object.entries(input).sort(([one], [other]) => (one < other ? -1 : 1)));
+  const asShown = (value: unknown) => JSON.stringify(value).replaceAll("\\u0007", "\u0007").replaceAll(TURNING, EXACT);
+  const shownInput = asShown(sorted).replaceAll("⟨0007⟩", "\\u0007");
   bench.model.on("hostile call", (step) => (step === 0 ? { calls: [{ name: "refund", input }] } : { texts: ["Seen."] }));
   const { page } = await bench.open();
   await send(page, "Make a hostile call");

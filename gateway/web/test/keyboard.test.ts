@@ -83,9 +83,9 @@ test("calls are approved, edited, denied and answered, and what they gave is ope
   await enter(page, "button", "Edit the input");
   await write(page, "Input", '{"order": 22}');
   await enter(page, "button", "Approve with this input");
-  await see(page, ".tool", /approved.*"order": 22/s);
+  await see(page, ".tool", /approved.*"order":22/s);
   await enter(page, "button", "Approve");
-  await see(page, ".tool", /approved.*"order": 3/s);
+  await see(page, ".tool", /approved.*"order":3/s);
   await assertAccessible(page);
   for (const done of [0, 1]) {
     await write(page, "Result: a text, or JSON", "refunded");

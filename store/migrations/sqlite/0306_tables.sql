@@ -258,6 +258,7 @@ CREATE TABLE call_tries (
 -- claimant: the last claimant of the tool execution, who may ask again after a lost answer.
 -- definition_hash: the definition that the call was made for; '' for any definition. approval_rule: a `CallRule`.
 -- title_template: the template of the call's title for people; '' without a title.
+-- inbox_tenant_id: the tenant in whose inbox of approvals the call is; '' for a call that was made without an approval.
 CREATE TABLE tool_execution_records (
     conversation_id TEXT NOT NULL,
     execution_id TEXT NOT NULL,
@@ -290,6 +291,7 @@ CREATE TABLE tool_execution_records (
     definition_hash TEXT NOT NULL,
     approval_rule TEXT NOT NULL,
     title_template TEXT NOT NULL,
+    inbox_tenant_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (conversation_id, execution_id),
     UNIQUE (conversation_id, call_id),
     UNIQUE (agent_execution_id, step, call_index)
@@ -301,6 +303,9 @@ CREATE INDEX tool_execution_records_waiting ON tool_execution_records (conversat
     WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
 -- For the number of calls of every tenant that wait for approvals, the oldest first.
 CREATE INDEX tool_execution_records_approvals ON tool_execution_records (created_at)
+    WHERE status = 'pending' AND approval = 'pending';
+-- For the inbox of approvals of a tenant, the nearest deadline first.
+CREATE INDEX tool_execution_records_inbox ON tool_execution_records (inbox_tenant_id, expires_at, execution_id)
     WHERE status = 'pending' AND approval = 'pending';
 CREATE VIEW waiting_calls AS
 SELECT * FROM tool_execution_records WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');

@@ -1,5 +1,5 @@
--- Inserts records of tool executions.
--- Index: key of tool_execution_records
+-- Inserts records of tool executions. A call that waits for an approval gets into the inbox of its tenant.
+-- Index: key of tool_execution_records, key of conversations
 -- rows: many
 --
 -- :conversation_id text
@@ -35,10 +35,11 @@ INSERT INTO tool_execution_records (
     effect, timeout_ms, status, is_error, duration_ms, observed_sequence, created_at, finished_at, kind,
     approval, input_hash, definition_hash, approval_rule,
     title_template, expires_at, signatures, tool_input, events, result,
-    full_result
+    full_result, inbox_tenant_id
 )
 VALUES (:conversation_id, :execution_id, :message_id, :agent_execution_id, :step, :call_index, :call_id,
     :tool_name, :effect, :timeout_ms, :status, :is_error, :duration_ms, :observed_sequence, :created_at,
     :finished_at, :kind, :approval, :input_hash, :definition_hash, :approval_rule,
     :title_template, :expires_at, :signatures,
-    :tool_input, :events, :result, :full_result)
+    :tool_input, :events, :result, :full_result,
+    CASE :approval WHEN 'pending' THEN (SELECT tenant_id FROM conversations WHERE id = :conversation_id) ELSE '' END)

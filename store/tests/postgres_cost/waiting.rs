@@ -18,6 +18,20 @@ pub(crate) fn of_waiting() -> Vec<Query> {
             2,
         ),
         query(
+            "inbox of approvals of a tenant",
+            hot::postgres("outside/approval_inbox"),
+            "text, text, timestamptz, text, text, bigint, bigint",
+            "'t', 'o', NULL, '', 'other', 51, 4194304",
+            2,
+        ),
+        query(
+            "proposals for a call",
+            hot::postgres("outside/proposals"),
+            "text[], text[], text, bigint",
+            "'{c5000}', '{exec_2}', 'approve', 256",
+            1,
+        ),
+        query(
             "approvals that wait, of every tenant",
             hot::postgres("outside/waiting_approvals"),
             "timestamptz, bigint",

@@ -4,9 +4,11 @@
 //! - `setup`: the fixed settings of a chat, and its exit codes
 //! - `view`: the state as rows; no I/O
 //! - `talk`, `screen`, `editor`, `keys`: the terminal
+//! - `edited`: inputs that the user wrote in place of the model's
 //! - `plain`: pipes, and terminals that can only print
 //! - `tools`: client tools of the user
 
+mod edited;
 mod editor;
 mod keys;
 mod plain;

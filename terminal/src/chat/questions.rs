@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    session::{Answer, Input, Question, Wants},
+    edited::Edited,
+    session::{Answer, Question, Wants},
     view::{Line, Style},
 };
 
@@ -97,7 +98,7 @@ pub(super) fn of_line(question: &Question, line: &str) -> Option<Choice> {
 /// Parses the user's arguments.
 pub(super) fn arguments(text: &str) -> Result<Answer, String> {
     let input =
-        Input::parse(text).map_err(|error| format!("the text is not a JSON object: {error}"))?;
+        Edited::parse(text).map_err(|error| format!("the text is not a JSON object: {error}"))?;
     Ok(Answer::Approve {
         input: Some(input),
         remember: false,
@@ -151,7 +152,7 @@ mod tests {
     fn what_will_run_is_shown_whole() {
         let long = "9".repeat(5000);
         let mut question = question(Wants::Approval);
-        question.input_text = format!(r#"{{"long":{long},"to":"a\u{{202e}}b"}}"#);
+        question.input_text = format!(r#"{{"long":{long},"to":"a{}b"}}"#, '\u{202e}');
         let shown: Vec<_> = asked(&question, None).iter().map(Line::text).collect();
         assert!(shown[0].contains("pay needs your approval"));
         assert!(shown.iter().any(|row| row.contains(&long)), "{shown:?}");

@@ -2,7 +2,7 @@
 //! no keys.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     pin::Pin,
     time::{Duration, Instant},
 };
@@ -12,11 +12,14 @@ use everturn_client::{
     state::{CallState, Conversation, Item, ItemKind, Status, ToolCall},
 };
 use futures::{Stream, StreamExt};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::tools::{Offered, Output};
+use super::{
+    edited::{Edited, body_of},
+    tools::{Offered, Output},
+};
 
 /// The pauses between two attempts of a request while the gateway is unreachable.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -100,31 +103,13 @@ impl Question {
     }
 }
 
-/// A JSON object, as the user wrote the object. A tree would round long numbers.
-#[derive(Debug, Clone)]
-pub(super) struct Input(Box<RawValue>);
-
-impl Input {
-    /// Reads a JSON object.
-    pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<Map<String, Value>>(text)?;
-        serde_json::from_str(text).map(Self)
-    }
-}
-
-impl PartialEq for Input {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.get() == other.0.get()
-    }
-}
-
 /// An answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Answer {
     /// The call may run.
     Approve {
         /// The changed input, if the user edited the model's input, as the user wrote the input.
-        input: Option<Input>,
+        input: Option<Edited>,
         /// True when later calls of the tool in this conversation may run, too.
         remember: bool,
     },
@@ -474,17 +459,6 @@ impl Session {
     fn of_request(&self) -> (GatewayClient, String) {
         (self.client.clone(), self.conversation_id.clone())
     }
-}
-
-/// Returns the body of an answer, with the input as the user wrote the input.
-fn body_of(fields: &Value, input: Option<Input>) -> BTreeMap<String, Box<RawValue>> {
-    let fields = fields.as_object().into_iter().flatten();
-    let raw = |value| serde_json::value::to_raw_value(value).unwrap_or_default();
-    let mut body: BTreeMap<_, _> = fields
-        .map(|(name, value)| (name.clone(), raw(value)))
-        .collect();
-    body.extend(input.map(|Input(input)| ("tool_input".to_owned(), input)));
-    body
 }
 
 /// Returns the key of a question. A call may have two questions: for an approval, and then for a result.

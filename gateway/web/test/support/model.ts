@@ -18,7 +18,8 @@ export interface Reply {
 /** A call of a tool. The model writes the second half of its arguments after `pause`. */
 export interface Call {
   readonly name: string;
-  readonly input: object;
+  /** The arguments. A text is sent as it is. */
+  readonly input: object | string;
   readonly pause?: Promise<unknown>;
 }
 
@@ -85,7 +86,7 @@ async function send(response: ServerResponse, { status = 200, texts = [], calls 
   if (isCut) return void response.destroy();
   if (citations.length > 0) choice({ annotations: citations });
   for (const [index, { name, input, pause }] of calls.entries()) {
-    const written = JSON.stringify(input);
+    const written = typeof input === "string" ? input : JSON.stringify(input);
     const half = pause ? written.length / 2 : written.length;
     const call = { name, arguments: written.slice(0, half) };
     choice({ tool_calls: [{ index, id: `call-${name}-${index}-${Date.now()}`, type: "function", function: call }] });

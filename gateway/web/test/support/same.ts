@@ -91,7 +91,17 @@ export async function assertSameAsApi(page: Page, url: string): Promise<void> {
     if ("retryOf" in item) return [];
     return [{ id: item.id, text: "content" in item ? String(item.content) : "" }];
   });
-  assert.deepEqual(await shown(page), expected);
+  assert.deepEqual((await shown(page)).map(plain), expected.map(plain));
+}
+
+/** An item whose input has no line breaks: a call that a person was asked about shows its input as the store has it. */
+function plain(item: Shown): Shown {
+  if (item.input === undefined) return item;
+  try {
+    return { ...item, input: JSON.stringify(JSON.parse(item.input)) };
+  } catch {
+    return item;
+  }
 }
 
 /** A value as the page shows it: of a long one the beginning. */

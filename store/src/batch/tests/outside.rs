@@ -56,6 +56,45 @@ fn a_thought_asks_who_must_be_asked() {
     );
 }
 
+/// An answer through the engine has the notation of its sender.
+#[test]
+fn an_edit_is_kept_in_canonical_form_and_another_notation_is_no_edit() {
+    for (sent, edited, runs) in [
+        (
+            r#"{ "n" : 9007199254740993 }"#,
+            false,
+            r#"{"n":9007199254740993}"#,
+        ),
+        (
+            r#"{ "n":1.50, "a":12345678901234567890123}"#,
+            true,
+            r#"{"a":12345678901234567890123,"n":1.50}"#,
+        ),
+    ] {
+        let snapshot = Snapshot {
+            tools: vec![asked("exec_a")],
+            assistants: vec![assistant(&["exec_a"])],
+            ..Snapshot::default()
+        };
+        let answer = SaveApproval {
+            execution_id: "exec_a".into(),
+            decision: ApprovalState::Approved.into(),
+            tool_input: Json::parse(sent).ok(),
+            ..SaveApproval::default()
+        };
+        let batch = build(&request(0, Save::Approval(answer)), &snapshot).unwrap();
+        assert_eq!(field(&batch, 0, "edited"), edited);
+        let text = if edited {
+            runs.into()
+        } else {
+            serde_json::Value::Null
+        };
+        assert_eq!(field(&batch, 0, "input_text"), text);
+        let approved = batch.approved_tool.unwrap().record.call;
+        assert_eq!(approved.input_text(), runs);
+    }
+}
+
 #[test]
 fn an_approval_lets_the_call_run_with_what_was_approved() {
     let snapshot = Snapshot {

@@ -1,8 +1,7 @@
 -- Selects a page of a tenant's calls that wait for an approval, the nearest deadline first, up to a limit of rows and a
--- limit of bytes. An approver gets the calls of their own conversations, and the calls that need another person. Only a
--- running turn waits, so the search reads the tenant's running turns, which have a limit. The rows carry their rank
--- (`RankedRow`), with one row beyond the limit if more rows exist.
--- Index: agent_executions_running_of_tenant, tool_execution_records_waiting, key of conversations, key of agent_executions
+-- limit of bytes. An approver gets the calls of their own conversations, and the calls that need another person. The rows
+-- carry their rank (`RankedRow`), with one row beyond the limit if more rows exist.
+-- Index: tool_execution_records_inbox, key of conversations, key of agent_executions
 --
 -- :tenant_id text
 -- :approver text?  The owner whose inbox is read; NULL for every call of the tenant.
@@ -26,18 +25,15 @@ FROM (
             t.observed_sequence, t.kind, t.approval, t.input_hash, t.definition_hash, t.approval_rule, t.title_template,
             t.signatures, t.tool_input, t.events, t.result,
             CAST(OCTET_LENGTH(CAST(t.tool_input AS TEXT)) AS INTEGER) AS bytes
-        FROM waiting_calls t
-        WHERE
-            -- The array makes PostgreSQL look up each conversation. A join of unknown size would read the whole table.
-            t.conversation_id = ANY(ARRAY(
-                SELECT r.conversation_id FROM running_turns r WHERE r.tenant_id = :tenant_id
-            ))
-            AND t.approval = 'pending' AND t.expires_at > CLOCK(:now)
+        FROM tool_execution_records t
+        JOIN conversations c ON c.id = t.conversation_id AND c.tenant_id = :tenant_id
+        WHERE t.inbox_tenant_id = :tenant_id AND t.status = 'pending' AND t.approval = 'pending'
+            AND t.expires_at > CLOCK(:now)
             AND (CAST(:after_expires_at AS TEXT) IS NULL
                 OR (t.expires_at, t.execution_id) > (:after_expires_at, :after_execution_id))
             AND (
                 CAST(:approver AS TEXT) IS NULL OR t.approval_rule ->> 'by' = :by_other
-                OR EXISTS (SELECT 1 FROM conversations c WHERE c.id = t.conversation_id AND c.owner_id = :approver)
+                OR c.owner_id = :approver
             )
         ORDER BY t.expires_at, t.execution_id
         LIMIT :row_limit
