@@ -51,13 +51,14 @@ fn lines(call: &Value, now: DateTime<Utc>) -> String {
     };
     let (agent, conversation) = (text("agent"), text("conversation_id"));
     let head = format!("{deadline}  {agent}  {conversation}  {tool}{rule}\n");
-    let mut lines = head + &format!("    {}\n", text("input_text"));
-    for proposal in call["proposals"].as_array().into_iter().flatten() {
+    let input = format!("    {}\n", text("input_text"));
+    let proposals = call["proposals"].as_array().into_iter().flatten();
+    let proposals = proposals.map(|proposal| {
         let text = |field: &str| show::printable(proposal[field].as_str().unwrap_or_default());
         let (person, input) = (text("proposed_by"), text("input_text"));
-        lines += &format!("    {person} proposes {input}\n");
-    }
-    lines
+        format!("    {person} proposes {input}\n")
+    });
+    [head, input].into_iter().chain(proposals).collect()
 }
 
 #[cfg(test)]
