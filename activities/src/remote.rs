@@ -101,7 +101,7 @@ impl RemoteTools {
         let end = match end {
             End::Result(result) => {
                 let result = json_of(result);
-                ToolEnd::of_result(&key.execution_id, result, false, request.duration_ms)
+                ToolEnd::of_tool(&key.execution_id, result, false, request.duration_ms)
             }
             End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
             End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
@@ -155,7 +155,7 @@ fn claimed(
     let call = record.call;
     let idempotency_key =
         ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
-    let mut input = RemoteToolInput {
+    let input = RemoteToolInput {
         tool_name: call.tool_name,
         tool_input: Some(call.tool_input.unwrap_or_default()),
         tool_call_id: call.call_id,
@@ -171,16 +171,11 @@ fn claimed(
         tenant_id: caller.tenant_id,
         owner_id: caller.owner_id.unwrap_or_default(),
         agent: caller.agent,
-        ..RemoteToolInput::default()
     };
-    for (name, value) in trace::headers() {
-        match name.as_str() {
-            trace::TRACE_PARENT => input.traceparent = value,
-            trace::TRACE_STATE => input.tracestate = value,
-            _ => {}
-        }
+    ClaimedRemoteTool {
+        input: Some(input),
+        headers: trace::headers().into_iter().collect(),
     }
-    ClaimedRemoteTool { input: Some(input) }
 }
 
 /// Returns the result of an SDK as JSON: from JSON, from nothing, or from bytes, which become base64 with their type.

@@ -170,7 +170,7 @@ impl ToolRunner {
         match ended {
             Ended::Done(Ok(result)) => {
                 let result = files::keep(&self.blobs, attempt, key, result).await?;
-                let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
+                let end = ToolEnd::of_tool(&key.execution_id, result, false, duration_ms);
                 Ok(end.with_events(events.take()))
             }
             Ended::Done(Err(error)) => failed(&record, &error, duration_ms),

@@ -22,6 +22,8 @@ HEADERS = [
     "Everturn-Agent",
     "Everturn-Agent-Execution-Id",
     "Everturn-Execution-Id",
+    "Everturn-Tool-Call-Id",
+    "Everturn-Depth",
 ]
 
 

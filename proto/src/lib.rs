@@ -14,6 +14,8 @@
 //! - `approval`: the checks of an answer to an approval
 //! - `called_model`: the model of a call among the models of an agent, and the longest answer
 //! - [`TitleTemplate`]: the template of a tool call's title for people
+//! - [`RemoteCall`]: the argument of a remote tool's activity, with the headers beside it
+//! - [`ToolResultEvents`]: the events that a tool has put into its result
 //! - `turn_end`: the rule that tells the events that end a turn
 //! - `unknown_agent`: the definition of an agent with a known name and nothing else known
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
@@ -38,11 +40,13 @@ mod log_id;
 mod loopback;
 pub mod money;
 pub mod payload;
+mod remote_call;
 mod responsible;
 mod sealed_step;
 mod storable;
 mod thread;
 mod title;
+mod tool_events;
 mod turn_end;
 mod typed;
 mod unknown_agent;
@@ -53,10 +57,12 @@ pub use json::Json;
 pub use lenient::Lenient;
 pub use log_id::LogId;
 pub use loopback::{is_loopback, is_private};
+pub use remote_call::RemoteCall;
 pub use responsible::Responsible;
 pub use sealed_step::SealedStep;
 pub use thread::Thread;
 pub use title::TitleTemplate;
+pub use tool_events::{FIELD as TOOL_EVENTS_FIELD, ToolResultEvents};
 
 /// The events as readers see them. Generated from `event.proto`.
 pub mod event {

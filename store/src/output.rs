@@ -4,7 +4,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
-    Json,
+    Json, ToolResultEvents,
     limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES},
     words::{EventType, ToolStatus},
 };
@@ -14,6 +14,25 @@ use serde_json::json;
 use crate::api::{ToolEnd, ToolResult};
 
 impl ToolEnd {
+    /// Returns the end of a tool with `result`, whose field `everturn_events` may have events for the turn. `is_error`: the
+    /// result describes an error, and keeps the field.
+    pub fn of_tool(execution_id: &str, result: Json, is_error: bool, duration_ms: u32) -> Self {
+        let is_too_large = result.as_str().len() > TOOL_RESULT_MAX_BYTES;
+        if is_error || is_too_large {
+            return Self::of_result(execution_id, result, is_error, duration_ms);
+        }
+        let (result, taken) = ToolResultEvents::take(result);
+        for reason in &taken.left_out {
+            tracing::warn!(
+                execution_id,
+                reason,
+                "an event in a tool's result was left out"
+            );
+        }
+        let end = Self::of_result(execution_id, result, false, duration_ms);
+        end.with_events(taken.events)
+    }
+
     /// Returns the end of a tool execution with `result`. `is_error`: the result describes an error.
     pub fn of_result(execution_id: &str, result: Json, is_error: bool, duration_ms: u32) -> Self {
         let bytes = result.as_str().len();
@@ -62,17 +81,15 @@ impl ToolEnd {
         }
     }
 
-    /// Adds the tool's own events.
+    /// Adds events of the tool behind earlier events of the end.
     #[must_use]
-    pub fn with_events(self, events: Vec<(EventType, Json)>) -> Self {
+    pub fn with_events(mut self, events: Vec<(EventType, Json)>) -> Self {
         let storable = |(event_type, data): (EventType, Json)| {
             let data = data.made_storable().unwrap_or(data);
             (event_type, data)
         };
-        Self {
-            events: events.into_iter().map(storable).collect(),
-            ..self
-        }
+        self.events.extend(events.into_iter().map(storable));
+        self
     }
 }
 

@@ -3,37 +3,48 @@
 //!
 //! All values come from the store. Must not be here: values from a model's arguments.
 
-use std::io;
+use std::{borrow::Cow, io};
 
 use crate::context::ToolContext;
 
-/// The number of values about the caller.
-const COUNT: usize = 6;
+/// The number of values about the caller and the call.
+const COUNT: usize = 8;
+/// The headers that a service gets also without a signature: the position of the call, without a word about the user.
+const OF_CALL: [&str; 2] = ["everturn-tool-call-id", "everturn-depth"];
 
 impl ToolContext {
-    /// Returns names, variables and values about the caller, in the order of a signature. `None` marks a value that
-    /// the conversation lacks.
-    fn told(&self) -> [(&'static str, &'static str, Option<&str>); COUNT] {
-        let execution = &self.agent_execution_id;
-        let conversation = &self.conversation_id;
+    /// Returns names, variables and values about the caller and the call, in the order of a signature. `None` marks a
+    /// value that the conversation lacks.
+    fn told(&self) -> [(&'static str, &'static str, Option<Cow<'_, str>>); COUNT] {
+        let text = |text| Some(Cow::Borrowed(text));
         [
-            ("tenant_id", "EVERTURN_TENANT_ID", Some(&self.tenant_id)),
-            ("owner_id", "EVERTURN_OWNER_ID", self.owner_id.as_deref()),
+            ("tenant_id", "EVERTURN_TENANT_ID", text(&self.tenant_id)),
+            (
+                "owner_id",
+                "EVERTURN_OWNER_ID",
+                self.owner_id.as_deref().map(Cow::Borrowed),
+            ),
             (
                 "conversation_id",
                 "EVERTURN_CONVERSATION_ID",
-                Some(conversation),
+                text(&self.conversation_id),
             ),
-            ("agent", "EVERTURN_AGENT", Some(&self.agent)),
+            ("agent", "EVERTURN_AGENT", text(&self.agent)),
             (
                 "agent_execution_id",
                 "EVERTURN_AGENT_EXECUTION_ID",
-                Some(execution),
+                text(&self.agent_execution_id),
             ),
             (
                 "execution_id",
                 "EVERTURN_EXECUTION_ID",
-                Some(&self.execution_id),
+                text(&self.execution_id),
+            ),
+            ("tool_call_id", "EVERTURN_TOOL_CALL_ID", text(&self.call_id)),
+            (
+                "depth",
+                "EVERTURN_DEPTH",
+                Some(Cow::Owned(self.depth.to_string())),
             ),
         ]
     }
@@ -42,7 +53,7 @@ impl ToolContext {
     pub(super) fn meta(&self) -> impl Iterator<Item = (String, String)> + '_ {
         self.told()
             .into_iter()
-            .filter_map(|(name, _, value)| Some((format!("everturn/{name}"), value?.to_owned())))
+            .filter_map(|(name, _, value)| Some((format!("everturn/{name}"), value?.into_owned())))
     }
 
     /// Returns the headers of a request, in lower case and in the order of a signature. Values are percent-encoded,
@@ -51,9 +62,16 @@ impl ToolContext {
         let told = self.told().into_iter();
         told.map(|(name, _, value)| {
             let name = format!("everturn-{}", name.replace('_', "-"));
-            (name, value.map(super::http::encode))
+            (name, value.map(|value| super::http::encode(&value)))
         })
         .collect()
+    }
+
+    /// Returns the headers of a request without a signature: the tool-call id and the depth, which name no user.
+    pub(super) fn headers_of_call(&self) -> impl Iterator<Item = (String, String)> {
+        let all = self.headers().into_iter();
+        all.filter_map(|(name, value)| Some((name, value?)))
+            .filter(|(name, _)| OF_CALL.contains(&name.as_str()))
     }
 
     /// Returns the variables of a process. A value with a NUL is an error: a variable cannot hold a NUL, and a cut
@@ -67,7 +85,7 @@ impl ToolContext {
                         format!("{name} cannot be given to a program: the text has a NUL");
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
                 }
-                Ok((name.to_owned(), value.to_owned()))
+                Ok((name.to_owned(), value.into_owned()))
             })
             .collect()
     }
@@ -84,6 +102,8 @@ mod tests {
             tenant_id: "acme".into(),
             owner_id: Some("ann\r\nx: ü".into()),
             agent: "default".into(),
+            call_id: "call_1".into(),
+            depth: 2,
             ..context()
         };
         let meta: Vec<_> = context.meta().collect();
@@ -96,8 +116,17 @@ mod tests {
         );
         assert_eq!(headers[1].1.as_deref(), Some("ann%0D%0Ax%3A%20%C3%BC"));
         assert_eq!(headers[5].0, "everturn-execution-id");
+        assert_eq!(
+            headers[6],
+            ("everturn-tool-call-id".into(), Some("call_1".into()))
+        );
+        assert_eq!(headers[7], ("everturn-depth".into(), Some("2".into())));
+        let of_call: Vec<_> = context.headers_of_call().map(|(name, _)| name).collect();
+        assert_eq!(of_call, OF_CALL);
+        assert_eq!(meta[7], ("everturn/depth".into(), "2".into()));
         let variables = context.variables().unwrap();
         assert_eq!(variables[3], ("EVERTURN_AGENT".into(), "default".into()));
+        assert_eq!(variables[7], ("EVERTURN_DEPTH".into(), "2".into()));
         assert_eq!(variables.len(), COUNT);
     }
 

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES, words::EventType};
+use everturn_proto::{
+    Json,
+    limits::{TOOL_EVENTS_MAX, TOOL_RESULT_MAX_BYTES},
+    words::EventType,
+};
 use serde::Serialize;
 
 use crate::error::ToolError;
 
-/// The most events of one call, because people read the events.
-const MAX_EVENTS: usize = 100;
 /// The most bytes of one call's events together: the limit of a result.
 const MAX_BYTES: usize = TOOL_RESULT_MAX_BYTES;
 
@@ -33,9 +35,9 @@ impl ToolEvents {
         let data = Json::of(data);
         let mut events = self.lock();
         let bytes: usize = events.iter().map(|(_, data)| data.stored_len()).sum();
-        if events.len() >= MAX_EVENTS || bytes + data.stored_len() > MAX_BYTES {
+        if events.len() >= TOOL_EVENTS_MAX || bytes + data.stored_len() > MAX_BYTES {
             return Err(ToolError::Failed(format!(
-                "The tool emitted more than {MAX_EVENTS} events or {MAX_BYTES} bytes of events."
+                "The tool emitted more than {TOOL_EVENTS_MAX} events or {MAX_BYTES} bytes of events."
             )));
         }
         events.push((event_type, data));
@@ -84,7 +86,7 @@ mod tests {
     #[test]
     fn events_are_bounded() {
         let many = ToolEvents::default();
-        for _ in 0..MAX_EVENTS {
+        for _ in 0..TOOL_EVENTS_MAX {
             many.emit(EventType::PatternMatch, &1).unwrap();
         }
         many.emit(EventType::PatternMatch, &1).unwrap_err();

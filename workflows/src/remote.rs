@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use everturn_proto::{
+    RemoteCall,
     limits::TOOL_ATTEMPTS,
     turn::{
-        PlannedCall, RecordRemoteToolRequest, RemoteTool, RemoteToolInput, RemoteToolResult,
+        PlannedCall, RecordRemoteToolRequest, RemoteTool, RemoteToolResult,
         record_remote_tool_request::End,
     },
     words::{Effect, PayloadRefusal, remote_failure},
@@ -36,7 +37,7 @@ use crate::{
 struct RemoteActivity(String);
 
 impl ActivityDefinition for RemoteActivity {
-    type Input = RemoteToolInput;
+    type Input = RemoteCall;
     type Output = RawValue;
 
     fn name(&self) -> &str {
@@ -52,7 +53,11 @@ impl Turn<'_> {
         let (Some(input), Some(remote)) = (claimed.input, &call.remote) else {
             return Ok(Ran::Recorded);
         };
-        let may_run_again = Effect::from(input.effect.as_str()).may_run_again();
+        let input = RemoteCall {
+            input,
+            headers: claimed.headers,
+        };
+        let may_run_again = Effect::from(input.input.effect.as_str()).may_run_again();
         let begun = self.ctx.workflow_time();
         let ran = self.call_remote(call, remote, input, may_run_again).await;
         let end = match ran {
@@ -105,7 +110,7 @@ impl Turn<'_> {
         &self,
         call: &PlannedCall,
         remote: &RemoteTool,
-        input: RemoteToolInput,
+        input: RemoteCall,
         may_run_again: bool,
     ) -> Result<RawValue, ActivityExecutionError> {
         let activity = RemoteActivity(remote.activity_type.clone());

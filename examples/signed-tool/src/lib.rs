@@ -12,13 +12,15 @@ use sha2::{Digest, Sha256};
 /// The largest age of a request, and the largest lead of the sender's clock.
 const TOLERANCE: Duration = Duration::from_secs(300);
 /// The headers about the caller, in the order of the signature.
-const HEADERS: [&str; 6] = [
+const HEADERS: [&str; 8] = [
     "everturn-tenant-id",
     "everturn-owner-id",
     "everturn-conversation-id",
     "everturn-agent",
     "everturn-agent-execution-id",
     "everturn-execution-id",
+    "everturn-tool-call-id",
+    "everturn-depth",
 ];
 
 /// A received request.

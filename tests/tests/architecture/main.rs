@@ -16,6 +16,7 @@
 //! - `plain`: how plainly comments, documents and texts for users are written; `literals`: the texts in the code
 //! - `site`: the site of the documents has every page
 //! - `sql`: SQL is in files
+//! - `traces`: no field of a core model is about traces
 //! - `circles`: no files of a crate name one another in a circle
 //! - `rooms`: which modules of a crate may name which other ones; `paths`: what a source file names
 //! - `repository`: the files of the repository, and the prose in them
@@ -42,5 +43,6 @@ mod shell;
 mod site;
 mod sources;
 mod sql;
+mod traces;
 mod variables;
 mod words;

@@ -44,7 +44,7 @@ pub struct HttpToolDefinition {
     /// Headers with secret values: marked as sensitive, and cut out of responses that repeat the values.
     pub secrets: HeaderMap,
     /// The key for signing requests. Without a key the service learns nothing about the caller, because it could not
-    /// verify the caller.
+    /// verify the caller; it gets only the tool-call id and the depth.
     pub signing: Option<SigningKey>,
     /// The header of the idempotency key; sent unless the effect is `read`.
     pub idempotency_header: HeaderName,
@@ -89,7 +89,7 @@ impl HttpTool {
             })?;
             headers.insert(tool.idempotency_header.clone(), key);
         }
-        for (name, value) in trace::headers() {
+        for (name, value) in context.headers_of_call().chain(trace::headers()) {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value.try_into()) {
                 headers.insert(name, value);
             }

@@ -113,6 +113,9 @@ async fn inputs_go_into_the_url_and_the_rest_into_the_body() {
         format!("Bearer {SECRET}").as_str()
     );
     assert_eq!(headers["x-plain"], "p");
+    assert_eq!(headers["everturn-tool-call-id"], "call_1");
+    assert_eq!(headers["everturn-depth"], "0");
+    assert!(!headers.contains_key("everturn-tenant-id"));
 }
 
 #[tokio::test]

@@ -291,16 +291,17 @@ const IDS: [&str; 3] = [
     "everturn/conversation_id",
     "everturn/agent_execution_id",
     "everturn/execution_id",
+    "everturn/tool_call_id",
+    "everturn/depth",
 ];
 
 /// Returns the metadata of a call: the caller, unless the server must not learn the caller; the ids of the call, for
 /// servers that support idempotency keys; and the trace (W3C Trace Context, in MCP's reserved keys).
 fn meta(context: &ToolContext, tell_caller: bool) -> RequestMetaObject {
-    let of_call = [
-        ("everturn/tool_call_id", &context.call_id),
-        ("everturn/idempotency_key", &context.idempotency_key),
-    ];
-    let of_call = of_call.map(|(key, value)| (key.to_owned(), value.clone()));
+    let of_call = [(
+        "everturn/idempotency_key".to_owned(),
+        context.idempotency_key.clone(),
+    )];
     let object: JsonObject = context
         .meta()
         .filter(|(key, _)| tell_caller || IDS.contains(&key.as_str()))

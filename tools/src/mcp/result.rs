@@ -1,10 +1,25 @@
 //! Turns a server's answer into a tool's output.
 
-use everturn_proto::Json;
+use everturn_proto::{Json, ToolResultEvents};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 use serde_json::{Value, json};
 
 use crate::error::ToolError;
+
+/// The key of `_meta` with the events of a result.
+const EVENTS: &str = "everturn/events";
+
+/// Takes the events out of the metadata of a result.
+pub(super) fn events(mut answer: ServerResult) -> (ServerResult, ToolResultEvents) {
+    let mut events = ToolResultEvents::default();
+    if let ServerResult::CallToolResult(result) = &mut answer
+        && let Some(meta) = &mut result.meta
+        && let Some(list) = meta.0.remove(EVENTS)
+    {
+        events = ToolResultEvents::read(&Json::of(&list));
+    }
+    (answer, events)
+}
 
 /// Returns the output of an answered call. A result marked as an error by the server is a known failure.
 pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, ToolResultEvents};
 use rmcp::model::{JsonObject, ServerResult};
 use serde_json::Value;
 
@@ -55,7 +55,11 @@ impl Tool for McpTool {
                 context.wait.begin(format!("MCP server `{name}`"));
             }
             let lost = match self.call(&arguments, &context).await? {
-                Ok(answer) => return result::output(name, answer),
+                Ok(answer) => {
+                    let (answer, events) = result::events(answer);
+                    emit(&context, events);
+                    return result::output(name, answer);
+                }
                 Err(lost) => lost,
             };
             may_have_run |= !lost.why.was_not_called();
@@ -66,6 +70,21 @@ impl Tool for McpTool {
             tokio::time::sleep(lost.why.pause()).await;
             tries += 1;
         }
+    }
+}
+
+/// Adds the events of a result to the turn. Events that tools may not emit are left out, because the tool has run.
+fn emit(context: &ToolContext, taken: ToolResultEvents) {
+    let emit = |(event_type, data)| context.events.emit(event_type, &data).err();
+    let refused = taken.events.into_iter().filter_map(emit);
+    let refused = refused.map(|error| error.to_string());
+    for reason in taken.left_out.into_iter().chain(refused) {
+        let execution_id = &context.execution_id;
+        tracing::warn!(
+            execution_id,
+            reason,
+            "an event in a tool's result was left out"
+        );
     }
 }
 

@@ -26,8 +26,6 @@ class Call:
     agent_execution_id: str = ""
     depth: int = 0
     attempt: int = 1
-    traceparent: str = ""
-    tracestate: str = ""
     tool_input: dict[str, Any] = dataclasses.field(default_factory=dict)
     cancelled: threading.Event = dataclasses.field(default_factory=threading.Event, compare=False, repr=False)
     """Set after a cancel. A tool without `async` looks here; an `async` tool gets `asyncio.CancelledError`."""

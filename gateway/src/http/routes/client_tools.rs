@@ -117,7 +117,7 @@ async fn store_result(
 ) -> Result<OutsideTool, Problem> {
     let now = Utc::now();
     let execution_id = call.record.call.execution_id.clone();
-    let end = ToolEnd::of_result(
+    let end = ToolEnd::of_tool(
         &execution_id,
         posted.result,
         posted.is_error,

@@ -56,7 +56,7 @@ pub(super) async fn accept(
     if call.record.call.kind() != ToolKind::Remote {
         return Err(Problem::execution_not_found(&path.execution_id));
     }
-    let end = ToolEnd::of_result(
+    let end = ToolEnd::of_tool(
         &path.execution_id,
         body.result,
         body.is_error,

@@ -66,6 +66,7 @@ mod step_summary;
 mod subagents;
 mod terminal;
 mod told_callers;
+mod tool_events;
 mod tools_cli;
 mod traces;
 mod usage;

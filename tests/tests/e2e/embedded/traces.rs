@@ -313,5 +313,5 @@ async fn the_worker_of_a_remote_tool_is_told_of_its_span() {
         serde_json::from_slice::<Value>(&data).unwrap()["traceparent"].clone()
     };
     assert_eq!(told(&remote["header"]["fields"]["_tracer-data"]), expected);
-    assert_eq!(told(&remote["input"]["payloads"][0]), expected);
+    assert_eq!(told(&remote["input"]["payloads"][0]), Value::Null);
 }

@@ -1,14 +1,13 @@
 //! Sends the span of a remote tool's activity to the tool's worker, in the header that the OpenTelemetry plugins of
 //! Temporal's SDKs read.
 //!
-//! The activity's input (`RemoteToolInput`) already contains the span. Therefore the history has the span, and a
-//! replay finds an identical one. The workflow decides nothing by the span.
+//! The claim of the call returns the span beside the activity's input (`RemoteCall`). Therefore the history has the span,
+//! and a replay finds an identical one. The workflow decides nothing by the span.
 
 use std::collections::BTreeMap;
 
 use everturn_codec::left_clear;
-use everturn_proto::turn::RemoteToolInput;
-use everturn_telemetry::trace::{TRACE_PARENT, TRACE_STATE};
+use everturn_proto::RemoteCall;
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 use temporalio_sdk::workflow_interceptors::{
     CancellableWorkflowOutboundFuture, ScheduleActivityInput, ScheduleActivityResult,
@@ -18,7 +17,7 @@ use temporalio_sdk::workflow_interceptors::{
 /// The header of Temporal's SDKs.
 const HEADER: &str = "_tracer-data";
 
-/// Adds the header to each activity whose input contains a span.
+/// Adds the header to each activity of a remote tool whose call has headers.
 pub fn tells_remote_tools() -> WorkflowInterceptorConstructor {
     WorkflowInterceptorConstructor::new(|_| ToRemoteTools)
 }
@@ -36,25 +35,18 @@ impl WorkflowInterceptor for ToRemoteTools {
             CancellableWorkflowOutboundFuture<ScheduleActivityResult>,
         >,
     ) -> CancellableWorkflowOutboundFuture<ScheduleActivityResult> {
-        if let Some(header) = input.input_ref::<RemoteToolInput>().and_then(header) {
+        if let Some(header) = input.input_ref::<RemoteCall>().and_then(header) {
             input.headers_mut().insert(HEADER.to_owned(), header);
         }
         next.run(input)
     }
 }
 
-fn header(input: &RemoteToolInput) -> Option<Payload> {
-    let fields = [
-        (TRACE_PARENT, &input.traceparent),
-        (TRACE_STATE, &input.tracestate),
-    ];
-    let fields: BTreeMap<_, _> = fields
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .collect();
-    if fields.is_empty() {
+fn header(call: &RemoteCall) -> Option<Payload> {
+    if call.headers.is_empty() {
         return None;
     }
+    let fields: BTreeMap<_, _> = call.headers.iter().collect();
     let mut header = Payload {
         metadata: [("encoding".to_owned(), b"json/plain".to_vec())].into(),
         data: serde_json::to_vec(&fields).ok()?,
