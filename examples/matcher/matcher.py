@@ -1,6 +1,6 @@
 """A matcher: an HTTP tool that looks for patterns in a text, and emits an event `pattern_match` for each match.
 
-`python matcher.py` listens on PORT, or on a free port, which it prints. Everturn removes the field `everturn_events` from the
+`python matcher.py` listens on PORT, or on a free port, which it prints. Everturn removes the field `everturn/events` from the
 answer, and adds the events to the turn (docs/tools.md, events of a tool). The model sees only the field `patterns`.
 """
 
@@ -31,7 +31,7 @@ class Matcher(BaseHTTPRequestHandler):
         depth = int(self.headers.get("Everturn-Depth", 0))
         events = [{"type": "pattern_match", "data": {**match, "call_id": call, "depth": depth}} for match in found]
         names = sorted({match["pattern"] for match in found})
-        answer = json.dumps({"patterns": names, "everturn_events": events}).encode()
+        answer = json.dumps({"patterns": names, "everturn/events": events}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))

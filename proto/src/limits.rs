@@ -33,6 +33,9 @@ pub const TOOL_RESULT_INLINE_BYTES: usize = 16 * 1024;
 /// The largest tool result, in bytes; a larger result is an error (invariant 10, nothing grows without a bound).
 pub const TOOL_RESULT_MAX_BYTES: usize = 1024 * 1024;
 
+/// The most files that the record of a model call names. A request to a provider has fewer files.
+pub const MAX_SENT_FILES: usize = 100;
+
 /// The most events that one tool call adds to its turn, because people read the events.
 pub const TOOL_EVENTS_MAX: usize = 100;
 

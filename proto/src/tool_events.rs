@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::{Json, limits::TOOL_EVENTS_MAX, words::EventType};
 
 /// The field of a result with events. Everturn removes the field before the model and the readers see the result.
-pub const FIELD: &str = "everturn_events";
+pub const FIELD: &str = "everturn/events";
 
 /// The events of a result.
 #[derive(Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl ToolResultEvents {
-    /// Takes the events out of a result: from the field `everturn_events` of an object.
+    /// Takes the events out of a result: from the field `everturn/events` of an object.
     pub fn take(result: Json) -> (Json, Self) {
         let text = result.as_str();
         // Most results have no events, and need no decoding.
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_field_is_taken_out_and_numbers_stay() {
         let (result, taken) = taken(
-            r#"{"amount":1.50,"everturn_events":[{"type":"pattern_match","data":{"pattern":"iban","n":1.50}},{"type":"skill_matched"}]}"#,
+            r#"{"amount":1.50,"everturn/events":[{"type":"pattern_match","data":{"pattern":"iban","n":1.50}},{"type":"skill_matched"}]}"#,
         );
         assert_eq!(result, r#"{"amount":1.50}"#);
         let shown: Vec<_> = taken
@@ -117,13 +117,13 @@ mod tests {
             "observe",
             "from_the_future",
         ] {
-            let text = format!(r#"{{"everturn_events":[{{"type":"{forged}","data":{{}}}}]}}"#);
+            let text = format!(r#"{{"everturn/events":[{{"type":"{forged}","data":{{}}}}]}}"#);
             let (result, taken) = taken(&text);
             assert_eq!((result.as_str(), taken.events.len()), ("{}", 0));
             assert!(taken.left_out[0].contains(forged), "{taken:?}");
         }
         for wrong in ["1", "[1]", r#"[{"data":1}]"#] {
-            let (_, taken) = taken(&format!(r#"{{"everturn_events":{wrong}}}"#));
+            let (_, taken) = taken(&format!(r#"{{"everturn/events":{wrong}}}"#));
             assert_eq!(
                 (taken.events.len(), taken.left_out.len()),
                 (0, 1),
@@ -131,7 +131,7 @@ mod tests {
             );
         }
         let many = vec![r#"{"type":"pattern_match"}"#; TOOL_EVENTS_MAX + 5].join(",");
-        let (_, taken) = taken(&format!(r#"{{"everturn_events":[{many}]}}"#));
+        let (_, taken) = taken(&format!(r#"{{"everturn/events":[{many}]}}"#));
         assert_eq!(
             (taken.events.len(), taken.left_out.len()),
             (TOOL_EVENTS_MAX, 1)
@@ -142,8 +142,8 @@ mod tests {
     fn a_result_without_the_field_is_unchanged() {
         for text in [
             r#"{"b":1,"a":2}"#,
-            r#"["everturn_events"]"#,
-            r#""everturn_events""#,
+            r#"["everturn/events"]"#,
+            r#""everturn/events""#,
         ] {
             let (result, taken) = taken(text);
             assert_eq!(
@@ -158,7 +158,7 @@ mod tests {
         #[test]
         fn any_events_in_a_result_are_bounded(word in "[a-z_]{0,20}", data in ".{0,40}", count in 0..300_usize) {
             let entry = serde_json::json!({"type": word, "data": data});
-            let text = serde_json::json!({"everturn_events": vec![entry; count]}).to_string();
+            let text = serde_json::json!({"everturn/events": vec![entry; count]}).to_string();
             let (result, taken) = taken(&text);
             prop_assert_eq!(result, "{}");
             prop_assert!(taken.events.len() <= TOOL_EVENTS_MAX);

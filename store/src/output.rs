@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::api::{ToolEnd, ToolResult};
 
 impl ToolEnd {
-    /// Returns the end of a tool with `result`, whose field `everturn_events` may have events for the turn. `is_error`: the
+    /// Returns the end of a tool with `result`, whose field `everturn/events` may have events for the turn. `is_error`: the
     /// result describes an error, and keeps the field.
     pub fn of_tool(execution_id: &str, result: Json, is_error: bool, duration_ms: u32) -> Self {
         let is_too_large = result.as_str().len() > TOOL_RESULT_MAX_BYTES;

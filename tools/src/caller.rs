@@ -12,11 +12,14 @@ const COUNT: usize = 8;
 /// The headers that a service gets also without a signature: the position of the call, without a word about the user.
 const OF_CALL: [&str; 2] = ["everturn-tool-call-id", "everturn-depth"];
 
+fn text(value: &str) -> Option<Cow<'_, str>> {
+    Some(Cow::Borrowed(value))
+}
+
 impl ToolContext {
     /// Returns names, variables and values about the caller and the call, in the order of a signature. `None` marks a
     /// value that the conversation lacks.
     fn told(&self) -> [(&'static str, &'static str, Option<Cow<'_, str>>); COUNT] {
-        let text = |text| Some(Cow::Borrowed(text));
         [
             ("tenant_id", "EVERTURN_TENANT_ID", text(&self.tenant_id)),
             (

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use everturn_proto::words::Effect;
 use everturn_proto::{
-    turn::{AgentDefinition, AgentTool},
+    Json,
+    turn::{AgentAsTool, AgentDefinition, AgentTool},
     words::DELEGATE_TOOL,
 };
 use serde_json::json;
@@ -25,6 +26,9 @@ pub fn spec(
         .filter_map(|name| agents.get(name))
         .filter(|agent| agent.serves(tenant_id))
         .collect();
+    if let Some(as_tool) = &tool.as_tool {
+        return Some(of_agent(tool, as_tool, offered.first()?));
+    }
     if offered.is_empty() {
         return None;
     }
@@ -60,9 +64,66 @@ pub fn spec(
     })
 }
 
+/// Returns the tool that stands for one agent, with a name, a description and a schema of its own.
+fn of_agent(tool: &AgentTool, as_tool: &AgentAsTool, agent: &AgentDefinition) -> ToolSpec {
+    let description = match as_tool.description.as_str() {
+        "" => &agent.description,
+        own => own,
+    };
+    let parameters = as_tool.parameters.as_ref().map(Json::to_value);
+    ToolSpec {
+        name: tool.name.clone(),
+        description: description.to_owned(),
+        parameters: parameters.unwrap_or_else(|| {
+            json!({
+                "type": "object",
+                "properties": {
+                    "task": {"type": "string", "description": "What to do, complete in itself."},
+                },
+                "required": ["task"],
+            })
+        }),
+        title: None,
+        // A retry continues with the sub-agent of the first attempt.
+        effect: Effect::Idempotent,
+        is_inline: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_is_a_tool_of_its_own() {
+        let agent = AgentDefinition {
+            name: "researcher".to_owned(),
+            description: "knows facts".to_owned(),
+            ..AgentDefinition::default()
+        };
+        let agents = BTreeMap::from([("researcher".to_owned(), agent)]);
+        let tool = |as_tool| AgentTool {
+            name: "research".to_owned(),
+            delegates: vec!["researcher".to_owned()],
+            as_tool: Some(as_tool),
+            ..AgentTool::default()
+        };
+        let plain = spec(&tool(AgentAsTool::default()), &agents, "acme").unwrap();
+        assert_eq!(
+            (plain.name.as_str(), plain.description.as_str()),
+            ("research", "knows facts")
+        );
+        assert_eq!(plain.parameters["required"], json!(["task"]));
+        let own = AgentAsTool {
+            description: "Finds sources.".to_owned(),
+            parameters: Some(Json::of(&json!({"required": ["topic"]}))),
+        };
+        let own = spec(&tool(own), &agents, "acme").unwrap();
+        assert_eq!(own.description, "Finds sources.");
+        assert_eq!(own.parameters, json!({"required": ["topic"]}));
+        let gone = spec(&tool(AgentAsTool::default()), &BTreeMap::new(), "acme");
+        assert_eq!(gone, None);
+    }
 
     #[test]
     fn names_the_agents_there_are_and_what_they_are_for() {

@@ -25,7 +25,7 @@ use crate::{
     inbox::Message,
     outside::{LOST_ANSWER, Refusal, Through},
     refused::{fail_task, refusal_of_input, take_input},
-    state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id, show_waiting},
+    state::{BY_ENGINE, CurrentTurn, Phase, TURN_STATUS, agent_execution_id, show_waiting},
     turn::{Outcome, Turn, TurnEnd},
 };
 
@@ -110,7 +110,7 @@ impl AgentExecution {
             return;
         };
         let reason = match reason.as_str() {
-            "" => "cancelled by the user".to_owned(),
+            "" => BY_ENGINE.to_owned(),
             _ => reason,
         };
         // A hand-typed empty id means no id.

@@ -20,6 +20,9 @@ use crate::{
     step_calls::StepCalls,
 };
 
+/// The reason of a cancel that came through the engine without a reason. The engine does not know who has sent the cancel.
+pub(crate) const BY_ENGINE: &str = "cancelled by an operator through the engine";
+
 pub(crate) const TURN_STATUS: SearchAttributeKey<String> =
     SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
 /// The value of TurnStatus while a turn waits for a person.

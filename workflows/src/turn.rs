@@ -19,7 +19,7 @@ use crate::{
     calls::{self, CallError, Failure},
     cut_calls::CutReplies,
     inbox::Message,
-    state::{Phase, agent_execution_id},
+    state::{BY_ENGINE, Phase, agent_execution_id},
     timer,
 };
 
@@ -389,7 +389,7 @@ impl<'a> Turn<'a> {
             Ending::Cancelled => (
                 AgentExecutionStatus::Cancelled,
                 None,
-                self.cancellation.reason(),
+                Some(self.cancel_reason()),
             ),
             Ending::Failed(Failure { code, message }) => (
                 AgentExecutionStatus::Failed,
@@ -416,6 +416,23 @@ impl<'a> Turn<'a> {
             status: stored,
             steps: self.step.saturating_add(1),
             failure,
+        })
+    }
+
+    /// Returns who has cancelled the turn, or why.
+    fn cancel_reason(&self) -> String {
+        let reason = self.cancellation.reason();
+        let told = reason.filter(|reason| !reason.is_empty());
+        let is_sub_agent = self.ctx.state(|state| {
+            let input = state.input.as_ref();
+            input.is_ok_and(|input| input.delegation.is_some())
+        });
+        told.unwrap_or_else(|| {
+            if is_sub_agent {
+                "cancelled with the turn of the parent agent".to_owned()
+            } else {
+                BY_ENGINE.to_owned()
+            }
         })
     }
 

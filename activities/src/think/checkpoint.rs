@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use everturn_models::{Usage, signer};
+use everturn_models::{ModelReply, Usage, signer};
 use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState},
     words::{FinishReason, OnCutReply},
@@ -37,10 +37,11 @@ impl Checkpoint<'_> {
     ) -> Result<LlmCompleteState, ActivityError> {
         let Said {
             offered,
-            sent,
+            mut sent,
             reply,
             has_answered,
         } = said;
+        sent.received_characters = received(&reply);
         let claimed = self.claimed;
         let mut tool_calls = self.calls.plan(agent, &offered, reply.tool_calls).await?;
         let model = model_of(agent, claimed.agent_hash)?;
@@ -74,6 +75,15 @@ impl Checkpoint<'_> {
             answer::judged(state, agent, claimed.step.step, has_answered)
         })
     }
+}
+
+/// Returns the characters of a reply.
+pub(super) fn received(reply: &ModelReply) -> u32 {
+    let inputs = reply.tool_calls.iter().map(|call| call.arguments.as_str());
+    let texts = [reply.text.as_str(), reply.reasoning.as_str()];
+    let characters = texts.into_iter().chain(inputs);
+    let characters: usize = characters.map(|text| text.chars().count()).sum();
+    u32::try_from(characters).unwrap_or(u32::MAX)
 }
 
 /// Returns the part of a checkpoint about the answering model and its tokens.

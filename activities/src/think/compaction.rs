@@ -48,6 +48,10 @@ impl Compaction<'_> {
             }
             _ => (ModelReply::default(), None),
         };
+        let sent = sent.map(|sent| SentContext {
+            received_characters: checkpoint::received(&reply),
+            ..sent
+        });
         let mut summary = without_nul(reply.text);
         summary.truncate(summary.floor_char_boundary(MAX_SUMMARY_BYTES));
         Ok(LlmCompleteState {

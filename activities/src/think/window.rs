@@ -2,9 +2,12 @@
 //!
 //! Sizes are counted in bytes and converted into tokens by the provider's last count. No I/O is here.
 
+use std::collections::BTreeSet;
+
 use everturn_models::{BytesPerToken, ModelRequest, TokenEstimate, estimated_bytes, named_by};
 use everturn_proto::{
-    turn::{AgentDefinition, CompactedContext, SentContext, SentTool, ToolCall},
+    limits::MAX_SENT_FILES,
+    turn::{AgentDefinition, CompactedContext, NamedFile, SentContext, SentTool, ToolCall},
     words::MessageRole,
 };
 use everturn_store::{
@@ -225,7 +228,29 @@ pub(super) fn sent(request: &ModelRequest, offered: &[ToolSpec]) -> SentContext 
         last_sequence: number(messages.iter().rev().find(stored)),
         characters: characters(request.instructions.as_deref(), messages),
         tools: tools.collect(),
+        files: files(messages),
+        received_characters: 0,
     }
+}
+
+/// Returns the files of the messages and of their results, each file once.
+fn files(messages: &[ContextMessage]) -> Vec<NamedFile> {
+    let mut known = BTreeSet::new();
+    let of_message = |message: &ContextMessage| {
+        let of_results = message.tool_results.iter().flat_map(named_by);
+        let of_user = message.attachments.iter().cloned();
+        of_user.chain(of_results).collect::<Vec<_>>()
+    };
+    let all = messages.iter().flat_map(of_message);
+    all.filter(|file| known.insert(file.blob_id.clone()))
+        .take(MAX_SENT_FILES)
+        .map(|file| NamedFile {
+            blob_id: file.blob_id,
+            media_type: file.media_type,
+            file_name: file.file_name,
+            bytes: file.bytes,
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -278,6 +303,27 @@ mod tests {
         assert!(!window.is_full(3200) && window.is_full(3204));
         let estimate = window.estimate(&AgentDefinition::default(), 3204);
         assert_eq!((estimate.input, estimate.measure), (801, measured));
+    }
+
+    #[test]
+    fn each_file_of_a_request_is_named_once() {
+        let file = |id: &str| everturn_proto::event::Attachment {
+            blob_id: id.into(),
+            file_name: format!("{id}.png"),
+            ..Default::default()
+        };
+        let mut first = user(1, "run");
+        first.attachments = vec![file("a"), file("b")];
+        let mut second = user(2, "run");
+        second.attachments = vec![file("b"), file("c")];
+        let named = files(&[first, second]);
+        let named: Vec<_> = named.iter().map(|file| file.file_name.as_str()).collect();
+        assert_eq!(named, ["a.png", "b.png", "c.png"]);
+        let mut many = user(1, "run");
+        many.attachments = (0..2 * MAX_SENT_FILES)
+            .map(|number| file(&number.to_string()))
+            .collect();
+        assert_eq!(files(&[many]).len(), MAX_SENT_FILES);
     }
 
     #[test]

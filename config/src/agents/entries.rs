@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use everturn_proto::{
-    turn::{AgentTool, ApprovalPolicy},
+    Json,
+    turn::{AgentAsTool, AgentTool, ApprovalPolicy},
     words::{DELEGATE_TOOL, OnDefinitionChange, ToolKind},
 };
 use everturn_tools::names as tool_names;
@@ -14,6 +15,7 @@ use crate::{
     checker::{Checker, milliseconds},
     forms::duration,
     names::{Names, Runner},
+    tools::checked_schema,
 };
 
 /// The time-out of a client tool. It is longer than the time-out of a worker's tool, because a person may have to act
@@ -26,13 +28,29 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 const FORMS: &str =
     r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
 /// The keys of a tool's table.
-pub(crate) const KEYS: [&str; 4] = ["name", "timeout", "approval", "on_definition_change"];
+pub(crate) const KEYS: [&str; 7] = [
+    "name",
+    "timeout",
+    "approval",
+    "on_definition_change",
+    "agent",
+    "description",
+    "input",
+];
 
 struct Entry {
     name: String,
     timeout: Option<String>,
     approval: Option<ApprovalPolicy>,
     on_definition_change: Option<OnDefinitionChange>,
+    of_agent: Option<OfAgent>,
+}
+
+/// An agent as a tool.
+struct OfAgent {
+    agent: String,
+    description: String,
+    input: Option<Value>,
 }
 
 /// Returns the tool of an entry, or `None` when the entry is wrong. `delegates` are the agents that the tool
@@ -50,6 +68,10 @@ pub(super) fn tool(
     if entry.name == DELEGATE_TOOL {
         check_change(check, written, &entry, &ToolKind::Delegate);
         return Some(delegate(check, written, entry, delegates));
+    }
+    if entry.of_agent.is_some() {
+        check_change(check, written, &entry, &ToolKind::Delegate);
+        return agent_tool(check, written, entry, names);
     }
     let runner = runner(check, written, &entry.name, names)?;
     let (kind, default_timeout, max_timeout, remote) = match runner {
@@ -115,6 +137,51 @@ fn delegate(
     delegates::tool(delegates.unwrap_or_default().to_vec(), entry.approval)
 }
 
+/// Returns the tool that stands for an agent.
+fn agent_tool(
+    check: &mut Checker<'_>,
+    written: &Spanned<Value>,
+    entry: Entry,
+    names: &Names,
+) -> Option<AgentTool> {
+    let of_agent = entry.of_agent?;
+    if !names.agents.contains(&of_agent.agent) {
+        let known = names.agents.iter().map(String::as_str);
+        check.unknown(written, "agent", &of_agent.agent, known);
+    }
+    let name = &entry.name;
+    if !tool_names::is_valid(name) || tool_names::source_of(name).is_some() {
+        check.wrong(
+            written,
+            "the name of a tool with `agent` has 1 to 64 letters, digits, `_` or `-`, and no `__`",
+        );
+    }
+    if names.tools().any(|known| known == name) {
+        check.wrong(written, format!("there already is a tool `{name}`"));
+    }
+    if entry.timeout.is_some() {
+        check.wrong(
+            written,
+            "a tool with `agent` has no `timeout`; set `turn_timeout` of the agent",
+        );
+    }
+    let parameters = of_agent.input.map(|input| {
+        let schema = checked_schema(check, written, Json::of(&input).to_value());
+        Json::of(&schema)
+    });
+    Some(AgentTool {
+        name: entry.name,
+        kind: ToolKind::Delegate.into(),
+        approval: entry.approval,
+        delegates: vec![of_agent.agent],
+        as_tool: Some(AgentAsTool {
+            description: of_agent.description,
+            parameters,
+        }),
+        ..AgentTool::default()
+    })
+}
+
 /// Returns who runs the tool. Any tool name of a known MCP server is accepted, because only the server knows its
 /// tools.
 fn runner(
@@ -157,6 +224,7 @@ impl Entry {
                     timeout: None,
                     approval: None,
                     on_definition_change: None,
+                    of_agent: None,
                 });
             }
             Value::Table(table) => table,
@@ -170,7 +238,23 @@ impl Entry {
                 .get(key)
                 .map(|value| value.as_str().map(str::to_owned).ok_or(FORMS))
         };
+        let of_agent = text("agent").transpose()?.map(|agent| {
+            Ok::<_, &str>(OfAgent {
+                agent,
+                description: text("description").transpose()?.unwrap_or_default(),
+                input: table.get("input").cloned(),
+            })
+        });
+        let of_agent = of_agent.transpose()?;
+        if of_agent.is_none()
+            && ["description", "input"]
+                .iter()
+                .any(|key| table.contains_key(*key))
+        {
+            return Err("`description` and `input` belong to a tool with `agent`".to_owned());
+        }
         Ok(Self {
+            of_agent,
             name: text("name").ok_or(FORMS)??,
             timeout: text("timeout").transpose()?,
             approval: match table.get("approval") {

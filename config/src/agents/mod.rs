@@ -35,7 +35,7 @@ use everturn_proto::{
     Responsible, ids,
     limits::MAX_TOOL_CALLS,
     turn::{AgentDefinition, AgentTool},
-    words::{OnCutReply, OnFullContext, ToolKind},
+    words::{DELEGATE_TOOL, OnCutReply, OnFullContext},
 };
 use everturn_tools::skills::{self, Skills};
 use serde::Deserialize;
@@ -273,7 +273,7 @@ impl AgentTable {
             }
         }
         tools.extend(self.skill_tools(check, names, timeout));
-        let is_listed = tools.iter().any(|tool| tool.kind() == ToolKind::Delegate);
+        let is_listed = tools.iter().any(|tool| tool.name == DELEGATE_TOOL);
         if let Some(delegates) = delegates.filter(|agents| !agents.is_empty() && !is_listed) {
             tools.push(delegates::tool(delegates, None));
         }

@@ -1,5 +1,6 @@
 //! What a configuration may be, and what its errors say.
 
+mod agent_tools;
 mod agents;
 mod agents_d;
 mod auth;

@@ -78,7 +78,7 @@ pub(super) fn checked_spec(
 }
 
 /// Checks the schema of a tool's input. An input is always an object.
-pub(super) fn checked_schema<T>(
+pub(crate) fn checked_schema<T>(
     check: &mut Checker<'_>,
     at: &Spanned<T>,
     mut schema: Value,

@@ -14,3 +14,5 @@ pub(super) mod http;
 pub(super) mod mcp;
 pub(super) mod remote;
 pub(super) mod skills;
+
+pub(super) use description::checked_schema;

@@ -82,14 +82,38 @@ pub fn task(
     }
 }
 
+/// Returns the agent and the task of a call: of the tool `delegate`, or of an agent's own tool.
+fn arguments(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> {
+    let input = call.tool_input.as_ref();
+    let mut tools = delegator.agent.tools.iter();
+    let own = tools.find(|tool| tool.name == call.tool_name && tool.as_tool.is_some());
+    if let Some(agent) = own.and_then(|tool| tool.delegates.first()) {
+        return Ok(Arguments {
+            agent: agent.clone(),
+            task: input.map(task_of).unwrap_or_default(),
+        });
+    }
+    let arguments = input.and_then(|input| input.decode::<Arguments>().ok());
+    arguments.ok_or_else(|| "The arguments are {\"agent\": …, \"task\": …}, both texts.".to_owned())
+}
+
+/// Returns the task in the input of an agent's own tool: the text of an input with only the field `task`, and the JSON of
+/// every other input.
+fn task_of(input: &Json) -> String {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct OnlyTask {
+        task: String,
+    }
+    match input.decode::<OnlyTask>() {
+        Ok(only) => only.task,
+        Err(_) => input.as_str().to_owned(),
+    }
+}
+
 /// Returns the arguments of the call, or a sentence for the model that explains why the arguments are not allowed.
 fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> {
-    let arguments = call
-        .tool_input
-        .as_ref()
-        .and_then(|input| input.decode::<Arguments>().ok());
-    let Arguments { agent, task } =
-        arguments.ok_or("The arguments are {\"agent\": …, \"task\": …}, both texts.")?;
+    let Arguments { agent, task } = arguments(call, delegator)?;
     if task.trim().is_empty() {
         return Err("The task is empty: say what the sub-agent is to do.".to_owned());
     }
@@ -97,7 +121,7 @@ fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> 
         .agent
         .tools
         .iter()
-        .filter(|tool| tool.kind() == ToolKind::Delegate);
+        .filter(|tool| tool.kind() == ToolKind::Delegate && tool.name == call.tool_name);
     if !allowed
         .flat_map(|tool| &tool.delegates)
         .any(|name| *name == agent)

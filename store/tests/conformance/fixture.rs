@@ -67,6 +67,7 @@ pub fn agent() -> AgentDefinition {
 /// Returns the agent of these tests, which may delegate to itself.
 pub fn delegating_agent() -> AgentDefinition {
     let tool = AgentTool {
+        name: "delegate".into(),
         kind: ToolKind::Delegate.into(),
         delegates: vec!["default".into()],
         ..AgentTool::default()
@@ -195,6 +196,7 @@ impl<S: TurnStore> Turn<S> {
     /// Returns the call that starts a sub-agent of a [`delegating_agent`].
     pub fn delegate_call(&self, step: u32, index: usize) -> ToolCall {
         ToolCall {
+            tool_name: "delegate".into(),
             kind: ToolKind::Delegate.into(),
             tool_input: Some(json(r#"{"agent": "default", "task": "look"}"#)),
             ..self.call(step, index, Effect::Idempotent)

@@ -287,7 +287,7 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 /// The values for a server that must not learn the caller: ids without a meaning of their own.
-const IDS: [&str; 3] = [
+const IDS: [&str; 5] = [
     "everturn/conversation_id",
     "everturn/agent_execution_id",
     "everturn/execution_id",

@@ -1,20 +1,17 @@
 //! Turns a server's answer into a tool's output.
 
-use everturn_proto::{Json, ToolResultEvents};
+use everturn_proto::{Json, TOOL_EVENTS_FIELD, ToolResultEvents};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 use serde_json::{Value, json};
 
 use crate::error::ToolError;
-
-/// The key of `_meta` with the events of a result.
-const EVENTS: &str = "everturn/events";
 
 /// Takes the events out of the metadata of a result.
 pub(super) fn events(mut answer: ServerResult) -> (ServerResult, ToolResultEvents) {
     let mut events = ToolResultEvents::default();
     if let ServerResult::CallToolResult(result) = &mut answer
         && let Some(meta) = &mut result.meta
-        && let Some(list) = meta.0.remove(EVENTS)
+        && let Some(list) = meta.0.remove(TOOL_EVENTS_FIELD)
     {
         events = ToolResultEvents::read(&Json::of(&list));
     }

@@ -3,7 +3,7 @@
 use everturn_proto::{
     Json,
     event::Attachment,
-    turn::{AgentDefinition, Citation, LlmCompleteState, ToolCall},
+    turn::{AgentDefinition, Citation, LlmCompleteState, NamedFile, ToolCall},
     words::MessageRole,
 };
 use everturn_store::{ContextMessage, PastInput, ToolResult};
@@ -33,6 +33,8 @@ pub(super) struct SentBody {
     is_exact: bool,
     /// Offered tools. Their definitions are not stored.
     tools: Vec<SentToolBody>,
+    /// Files that the model was sent: files of messages and of results, each file once, at most 100.
+    files: Vec<SentFileBody>,
     parameters: ParametersBody,
 }
 
@@ -110,6 +112,7 @@ impl SentBody {
         let summary = first.filter(|first| first.role == MessageRole::Summary);
         let summary_through = summary.map(|summary| summary.sequence_number);
         let older_messages = older_than(&messages, most_bytes);
+        let files = state.sent.iter().flat_map(|sent| &sent.files);
         let tools = state.sent.iter().flat_map(|sent| &sent.tools);
         let tools = tools.map(|tool| SentToolBody {
             name: tool.name.clone(),
@@ -126,6 +129,7 @@ impl SentBody {
             summary_through,
             is_exact,
             tools: tools.collect(),
+            files: files.map(SentFileBody::from).collect(),
             parameters: agent.into(),
         }
     }
@@ -254,6 +258,17 @@ impl From<Attachment> for SentFileBody {
             blob_id: file.blob_id,
             media_type: file.media_type,
             file_name: file.file_name,
+            bytes: file.bytes.into(),
+        }
+    }
+}
+
+impl From<&NamedFile> for SentFileBody {
+    fn from(file: &NamedFile) -> Self {
+        Self {
+            blob_id: file.blob_id.clone(),
+            media_type: file.media_type.clone(),
+            file_name: file.file_name.clone(),
             bytes: file.bytes.into(),
         }
     }

@@ -60,6 +60,15 @@ pub(super) struct CallBody {
     /// Characters of the instructions and the messages.
     #[schema(required = true)]
     sent_characters: Option<u32>,
+    /// Number of tools that the model was offered. The call's content names them.
+    #[schema(required = true)]
+    offered_tools: Option<usize>,
+    /// Number of files that the model was sent, at most 100. The call's content names them.
+    #[schema(required = true)]
+    sent_files: Option<usize>,
+    /// Characters of the reply: of the text, the reasoning and the inputs of the tool calls.
+    #[schema(required = true)]
+    received_characters: Option<u32>,
     tries: TriesBody,
 }
 
@@ -81,6 +90,9 @@ impl CallBody {
             cost_usd: call.spent.nano_usd.map(money::usd),
             sent_messages: call.sent.as_ref().map(|sent| sent.messages),
             sent_characters: call.sent.as_ref().map(|sent| sent.characters),
+            offered_tools: call.sent.as_ref().map(|sent| sent.tools.len()),
+            sent_files: call.sent.as_ref().map(|sent| sent.files.len()),
+            received_characters: call.sent.as_ref().map(|sent| sent.received_characters),
         }
     }
 }

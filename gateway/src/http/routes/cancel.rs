@@ -18,8 +18,11 @@ use crate::{
     turns::TurnError,
 };
 
-/// The reason of a cancel, for readers and for the log of events.
-const REASON: &str = "cancelled by the user";
+/// Returns the reason of a cancel, for readers and for the log of events: who has cancelled the turn. `who` is `None` for a
+/// caller without a credential.
+fn reason(who: Option<&str>) -> String {
+    format!("cancelled by {}", who.unwrap_or("the user"))
+}
 
 /// The message to cancel.
 #[derive(Deserialize, Default, ToSchema)]
@@ -48,7 +51,8 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge);
 
 /// Cancels the running turn, or a waiting message.
 ///
-/// The turn ends with the event `cancelled` and keeps the text written so far. The conversation's other waiting messages
+/// The turn ends with the event `cancelled`, whose `reason` names the person or the key of the request, and keeps the text
+/// written so far. The conversation's other waiting messages
 /// continue. The cancel is stored before the response: a turn that cannot be reached at once ends at its next step or
 /// start. Repeating the request is safe.
 #[utoipa::path(
@@ -104,11 +108,12 @@ async fn cancel_message(
     message_id: &str,
 ) -> Result<MessageCancel, Problem> {
     let (messages, id) = (&state.ports.messages, &conversation.id);
+    let reason = reason(caller.principal.as_deref());
     let noted = messages
-        .cancel_message(&caller.access, id, message_id, REASON)
+        .cancel_message(&caller.access, id, message_id, &reason)
         .await?;
     if noted != MessageCancel::Ended
-        && let Err(error) = tell(state, conversation, message_id).await
+        && let Err(error) = tell(state, conversation, message_id, &reason).await
     {
         // The next run finds the cancel in the store.
         tracing::warn!(%error, conversation_id = id, message_id, "a cancel is stored, and the workflow could not be told");
@@ -121,9 +126,10 @@ async fn tell(
     state: &GatewayState,
     conversation: &Conversation,
     message_id: &str,
+    reason: &str,
 ) -> Result<(), TurnError> {
     let turns = &state.ports.turns;
-    if !turns.cancel(&conversation.id, message_id, REASON).await? {
+    if !turns.cancel(&conversation.id, message_id, reason).await? {
         turns.submit(conversation, message_id).await?;
     }
     Ok(())

@@ -15,6 +15,7 @@ mod bound_approvals;
 mod budgets;
 mod callers;
 mod calls;
+mod cancel_reasons;
 mod children;
 mod cli;
 mod client_tools;

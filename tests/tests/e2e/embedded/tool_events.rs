@@ -152,7 +152,7 @@ async fn a_client_emits_events_in_its_result() {
         list["client_tools"][0].as_object().cloned()
     })
     .await;
-    let posted = json!({"result": {"text": "x", "everturn_events": [
+    let posted = json!({"result": {"text": "x", "everturn/events": [
         {"type": "pattern_match", "data": {"pattern": "x"}},
         {"type": "approval_resolved", "data": {}},
     ]}});

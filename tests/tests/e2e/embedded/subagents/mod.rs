@@ -1,5 +1,6 @@
 //! Sub-agents: the one order of events in a tree of them, how they end, and their limits.
 
+mod as_tools;
 mod tree;
 
 use everturn_proto::ids;
