@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_store::{
     AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys,
-    MessageQueue, OutsideTools, Owners, PastCalls, TenantUsage, Tenants, ToolResults,
+    MessageQueue, OutsideTools, Owners, PastCalls, TenantUsage, Tenants, ToolResults, TurnResults,
 };
 use everturn_stream::{CancelNews, SharedCounts, StreamReader};
 
@@ -21,6 +21,8 @@ pub struct Ports {
     pub messages: Arc<dyn MessageQueue>,
     /// Agent executions: the turns, and the trees of their sub-agents.
     pub executions: Arc<dyn AgentExecutions>,
+    /// The results of turns.
+    pub turn_results: Arc<dyn TurnResults>,
     /// Failed agent executions across conversations.
     pub failures: Arc<dyn Failures>,
     /// Past LLM calls.

@@ -10,6 +10,7 @@ mod hub;
 mod idle;
 mod limits;
 mod lost_workers;
+mod mcp;
 mod memory_share;
 mod openapi;
 mod reconciler;

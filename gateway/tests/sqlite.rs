@@ -35,6 +35,7 @@ impl Stack {
             conversations: Arc::new(store.clone()),
             messages: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
+            turn_results: Arc::new(store.clone()),
             failures: Arc::new(store.clone()),
             past_calls: Arc::new(store.clone()),
             usage: Arc::new(store.clone()),

@@ -104,6 +104,7 @@ fn routes(world: &World, turns: Arc<ModelTurns>, stream: Arc<InProcessStream>) -
         conversations: store.clone(),
         messages: store.clone(),
         executions: store.clone(),
+        turn_results: store.clone(),
         failures: store.clone(),
         past_calls: store.clone(),
         usage: store.clone(),

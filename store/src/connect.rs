@@ -7,8 +7,8 @@ use crate::{
         AgentExecutions, AuditTrail, Backlogs, Blobs, ConnectionUsage, Conversations, EventReader,
         EventWriter, Failures, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
         OutsideTools, Owners, PastCalls, Reconciliation, Result, Retention, StepClaims,
-        TenantUsage, Tenants, ToolClaims, ToolResults, TraceContexts, TurnInputs, Turns,
-        WorkerLeases,
+        TenantUsage, Tenants, ToolClaims, ToolResults, TraceContexts, TurnInputs, TurnResults,
+        Turns, WorkerLeases,
     },
     error::StoreError,
     peer::Peer,
@@ -41,6 +41,8 @@ pub struct Store {
     pub outside: Arc<dyn OutsideTools>,
     /// Reads the trees of agent executions, for gateways.
     pub executions: Arc<dyn AgentExecutions>,
+    /// Reads the results of turns, for gateways.
+    pub turn_results: Arc<dyn TurnResults>,
     /// Reads failed agent executions across conversations, for gateways and operators.
     pub failures: Arc<dyn Failures>,
     /// Reads past LLM calls, for gateways.
@@ -89,6 +91,7 @@ impl Store {
         + EventWriter
         + OutsideTools
         + AgentExecutions
+        + TurnResults
         + PastCalls
         + ToolResults
         + Reconciliation
@@ -120,6 +123,7 @@ impl Store {
             writer: store.clone(),
             outside: store.clone(),
             executions: store.clone(),
+            turn_results: store.clone(),
             past_calls: store.clone(),
             results: store.clone(),
             reconciliation: store.clone(),

@@ -112,6 +112,9 @@ pub struct GatewayConfig {
     /// How long a connection may accept no byte before the gateway cuts the connection. The reader then reconnects
     /// with a cursor. Default 30 s.
     pub stall_timeout: Duration,
+    /// How long a call over MCP waits for the end of its turn. The turn goes on after the wait, and the client may call
+    /// again. Default 1 h: longer than most turns, and an end for calls that their clients have forgotten.
+    pub mcp_wait: Duration,
     /// How long `serve` goes on after `shutdown` and reports that the gateway is not ready. Load balancers must see the
     /// report before the gateway refuses connections. Default 5 s.
     pub drain: Duration,
@@ -151,6 +154,7 @@ impl Default for GatewayConfig {
             heartbeat: Duration::from_secs(15),
             retry: Duration::from_secs(1)..=Duration::from_secs(3),
             stall_timeout: Duration::from_secs(30),
+            mcp_wait: Duration::from_hours(1),
             drain: Duration::from_secs(5),
             shutdown_grace: Duration::from_secs(10),
         }

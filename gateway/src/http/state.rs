@@ -17,7 +17,7 @@ use crate::{
     },
     limits::{Limiter, StreamPermit},
     live::{
-        Cursor, Feed, LiveHub,
+        Cursor, Feed, LiveHub, LiveReader,
         lists::{ListFeed, ListHub},
         sse,
     },
@@ -182,6 +182,17 @@ impl GatewayState {
         Ok(feed.until(self.auth.end_of(caller)))
     }
 
+    /// Reads the frames of the conversation after `cursor`. The handler must have checked the caller's right to see the
+    /// conversation, and must hold a stream permit.
+    pub(crate) fn reader(
+        &self,
+        caller: &Caller,
+        conversation: &Conversation,
+        cursor: Cursor,
+    ) -> LiveReader {
+        self.hub.open(caller.access.clone(), conversation, cursor)
+    }
+
     /// Opens a stream of the caller's list. The stream ends when the caller's credential ends.
     pub async fn list_feed(&self, caller: &Caller) -> Result<ListFeed, Problem> {
         let permit = self.stream_permit(caller).await?;
@@ -196,7 +207,7 @@ impl GatewayState {
     }
 
     /// Takes a stream permit for the caller. Refuses when a stream limit is reached or the gateway is stopping.
-    async fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
+    pub(crate) async fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(Problem::new(
                 Code::ShuttingDown,

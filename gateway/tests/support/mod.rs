@@ -4,6 +4,7 @@
 
 pub mod rows;
 pub mod store;
+pub mod turn;
 pub mod world;
 
 use std::{
@@ -342,6 +343,7 @@ impl TestGateway {
             || path.starts_with("/docs")
             || path.starts_with("/page")
             || path == "/about"
+            || path == "/mcp"
             || path.ends_with('z');
         let prefix = if is_whole { "" } else { "/api/v1/agent" };
         format!("http://{}{prefix}{path}", self.address)
@@ -389,6 +391,7 @@ pub fn ports(
         conversations: store.clone(),
         messages: store.clone(),
         executions: store.clone(),
+        turn_results: Arc::new(store.database.clone()),
         failures: Arc::new(store.database.clone()),
         past_calls: store.clone(),
         usage: store.clone(),

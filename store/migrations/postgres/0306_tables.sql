@@ -115,6 +115,10 @@ CREATE INDEX messages_queued ON messages (conversation_id, created_at, id) WHERE
 -- For a tenant's limit of concurrent turns.
 CREATE INDEX messages_queued_of_tenant ON messages (tenant_id, conversation_id) WHERE status = 'queued';
 CREATE INDEX messages_by_thread ON messages (conversation_id, thread, sequence_number);
+-- For the calls of agents over MCP (`everturn_store::mcp_message_id`): by the client's id, and the newest first.
+CREATE INDEX messages_of_mcp ON messages (tenant_id, client_message_id) WHERE substr(client_message_id, 1, 4) = 'mcp_';
+CREATE INDEX messages_of_mcp_by_age ON messages (tenant_id, created_at, id)
+    WHERE substr(client_message_id, 1, 4) = 'mcp_';
 
 -- called_step, step_calls: the step that was called last (-1 before the first call), and the number of its LLM calls. The count
 -- ends a step after a limit of calls, across runs and workers.

@@ -14,6 +14,7 @@
 //! - `blobs`: images and files. For gateways and workers
 //! - `budgets`: the budgets of turns, conversations and tenants, and the usage of tenants. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
+//! - `turn_results`: the results of turns, and the calls over MCP. For gateways
 //! - `failures`: failed agent executions across conversations. For gateways and operators
 //! - `past_calls`: past LLM calls with their content. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
@@ -63,6 +64,7 @@ mod tool_usage;
 mod tools;
 mod traces;
 mod turn_inputs;
+mod turn_results;
 mod turns;
 
 pub(crate) use self::background::OfStep;
@@ -120,6 +122,7 @@ pub use self::{
     },
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turn_inputs::{ContextMessage, ModelContext, ReadBefore, TurnInputs},
+    turn_results::{McpCall, McpCallCursor, TurnResult, TurnResults, TurnState, mcp_message_id},
     turns::{BeginTurn, BegunTurn, OnUnknownAgent, PinnedAgent, TurnStart, Turns},
 };
 pub use crate::error::Result;

@@ -115,6 +115,7 @@
 //! | `save`, repeated | 6; of an approval: 7 |
 //! | `begin_look` | 3; when this gateway looks: 5 · `due_checks`: 3 to 5 |
 //! | `unfinished` | 6 · `put_back_checks`: 3 or a few more · `note_check`, `due_hooks`, `note_hooks`: 1 |
+//! | `turn_result` | 2; of a turn that has not ended: 1 · `mcp_call`, `mcp_calls`: 1 |
 //! | `backlog` | 2 |
 //! | `fail_turn` | as many as a begin and an end |
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |
@@ -166,6 +167,7 @@ mod tenants;
 mod tool_results;
 mod traces;
 mod turn_inputs;
+mod turn_results;
 mod turns;
 mod usage;
 pub(crate) mod write;

@@ -39,8 +39,13 @@ pub fn key(request: &BatchRequest) -> String {
             format!("{message_id}/{agent_execution_id}/{step}/approval/{execution_id}")
         }
         Save::SubAgentStart(_) => format!("{message_id}/{agent_execution_id}/start"),
-        Save::End(_) => format!("{message_id}/{agent_execution_id}/end"),
+        Save::End(_) => end_key(message_id, agent_execution_id),
     }
+}
+
+/// Returns the key of the batch that ends an agent execution.
+pub fn end_key(message_id: &str, agent_execution_id: &str) -> String {
+    format!("{message_id}/{agent_execution_id}/end")
 }
 
 /// Returns the key of the batch that takes a user's message into a turn, as the first message or as a steering message.

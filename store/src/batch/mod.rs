@@ -33,7 +33,7 @@ mod thought;
 
 pub use delegation::{Delegator, Refusal, Task, task};
 use emitted::changed_plan;
-pub use keys::{checkpoint_id, completion_id, event_id, key, user_message_key};
+pub use keys::{checkpoint_id, completion_id, end_key, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
 pub use rows::{
     Batch, ContextCut, DelegateCallEnd, NewEvent, ObservedStep, ObservedTool, SavedAnswer,

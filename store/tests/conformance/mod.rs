@@ -52,6 +52,7 @@ pub mod saves;
 pub mod tool_results;
 pub mod tool_usage;
 pub mod traces;
+pub mod turn_results;
 pub mod turns;
 pub mod usage;
 pub mod visibility;
@@ -61,7 +62,7 @@ use std::future::Future;
 use everturn_store::{
     AgentExecutions, AuditTrail, Backlogs, Blobs, Failures, Keys, LostWorkers, OutsideTools,
     Owners, PastCalls, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
-    WorkerLeases,
+    TurnResults, WorkerLeases,
 };
 
 use self::fixture::TurnStore;
@@ -71,6 +72,7 @@ pub trait Backend: Send + Sync {
     type Store: TurnStore
         + OutsideTools
         + AgentExecutions
+        + TurnResults
         + Failures
         + PastCalls
         + ToolResults
@@ -127,6 +129,10 @@ macro_rules! conformance_suite {
             audit::an_entry_outlives_its_conversation,
             audit::tenants_are_listed_with_what_they_have,
             audit::tenants_are_told_what_they_took,
+            turn_results::a_turn_has_its_answer_when_it_has_ended,
+            turn_results::a_failed_turn_has_its_code,
+            turn_results::a_turn_is_its_owners,
+            turn_results::calls_over_mcp_are_found_and_listed,
             failures::failures_are_listed_with_the_newest_first,
             failures::a_tenant_has_its_own_failures,
             failures::failures_are_counted_by_agent_and_code,

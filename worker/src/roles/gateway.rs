@@ -189,6 +189,7 @@ pub async fn serve(
         messages: telemetry.messages(parts.store.messages),
         deliveries: telemetry.deliveries(),
         executions: parts.store.executions,
+        turn_results: parts.store.turn_results,
         failures: parts.store.failures,
         past_calls: parts.store.past_calls,
         usage: parts.store.usage,

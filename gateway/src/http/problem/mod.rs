@@ -10,6 +10,7 @@ mod response;
 mod sources;
 
 pub(crate) use self::response::ProblemBody;
+pub(crate) use self::response::finish_rpc;
 pub use self::{
     code::Code,
     response::{Problem, REQUEST_ID, finish},

@@ -143,15 +143,38 @@ pub(crate) struct ProblemBody<'a> {
     request_id: &'a str,
 }
 
+/// The parts of a request that error responses repeat.
+struct Asked {
+    path: String,
+    request_id: String,
+}
+
+impl Asked {
+    fn of(request: &Request) -> Self {
+        let request_id = request.headers().get(REQUEST_ID);
+        let request_id = request_id.and_then(|id| id.to_str().ok());
+        Self {
+            path: request.uri().path().to_owned(),
+            request_id: request_id.unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn body<'a>(&'a self, problem: &'a Problem) -> ProblemBody<'a> {
+        ProblemBody {
+            kind: format!("/docs/errors/{}", problem.code.as_str()),
+            title: problem.code.title(),
+            status: problem.code.status().as_u16(),
+            detail: &problem.detail,
+            code: problem.code.as_str(),
+            instance: &self.path,
+            request_id: &self.request_id,
+        }
+    }
+}
+
 /// Middleware: gives every error response its problem body.
 pub async fn finish(request: Request, next: Next) -> Response {
-    let path = request.uri().path().to_owned();
-    let request_id = request
-        .headers()
-        .get(REQUEST_ID)
-        .and_then(|id| id.to_str().ok())
-        .unwrap_or_default()
-        .to_owned();
+    let asked = Asked::of(&request);
     let mut response = next.run(request).await;
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -161,25 +184,60 @@ pub async fn finish(request: Request, next: Next) -> Response {
         .extensions_mut()
         .remove::<Problem>()
         .unwrap_or_else(|| Problem::of_status(status));
-    let body = ProblemBody {
-        kind: format!("/docs/errors/{}", problem.code.as_str()),
-        title: problem.code.title(),
-        status: problem.code.status().as_u16(),
-        detail: &problem.detail,
-        code: problem.code.as_str(),
-        instance: &path,
-        request_id: &request_id,
+    let body = serde_json::to_vec(&asked.body(&problem));
+    write(response, &problem, "application/problem+json", body)
+}
+
+/// Middleware of an endpoint for JSON-RPC: gives every error response the body of an error of JSON-RPC, whose data are the
+/// problem body. The id is null, because the gateway has not answered the request: clients tell such a refusal from an answer.
+/// Responses of the handler with a body of their own stay.
+pub(crate) async fn finish_rpc(request: Request, next: Next) -> Response {
+    let asked = Asked::of(&request);
+    let mut response = next.run(request).await;
+    let status = response.status();
+    let found = response.extensions_mut().remove::<Problem>();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    let has_body = content_type.is_some_and(|value| value == "application/json");
+    if !is_error || (found.is_none() && has_body) {
+        return response;
+    }
+    let problem = found.unwrap_or_else(|| Problem::of_status(status));
+    let error = RpcProblem {
+        code: match problem.code {
+            Code::Internal => -32603,
+            _ => -32000,
+        },
+        message: format!("{}. {}", problem.code.title(), problem.detail),
+        data: asked.body(&problem),
     };
+    let body =
+        serde_json::to_vec(&serde_json::json!({"jsonrpc": "2.0", "id": null, "error": error}));
+    write(response, &problem, "application/json", body)
+}
+
+/// A problem as an error of JSON-RPC.
+#[derive(Serialize)]
+struct RpcProblem<'a> {
+    code: i32,
+    message: String,
+    data: ProblemBody<'a>,
+}
+
+/// Writes the body of an error response.
+fn write(
+    mut response: Response,
+    problem: &Problem,
+    content_type: &'static str,
+    body: serde_json::Result<Vec<u8>>,
+) -> Response {
     *response.status_mut() = problem.code.status();
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_LENGTH);
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/problem+json"),
-    );
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    *response.body_mut() = Body::from(serde_json::to_vec(&body).unwrap_or_default());
+    *response.body_mut() = Body::from(body.unwrap_or_default());
     response
 }

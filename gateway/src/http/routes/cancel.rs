@@ -82,22 +82,36 @@ pub(super) async fn cancel(
             .and_then(|status| status.current_message_id),
     };
     let noted = match &message_id {
-        Some(message_id) => cancel_message(&state, &caller, &conversation, message_id).await?,
+        Some(message_id) => cancel_noted(&state, &caller, &conversation, message_id).await?,
         None => MessageCancel::Ended,
     };
     let status = match noted {
-        MessageCancel::Waiting | MessageCancel::Running => {
-            let target = (AuditTargetKind::Conversation, name.as_str());
-            let entry = state
-                .audit
-                .entry(&caller, AuditAction::TurnCancelled, target)
-                .with("message_id", message_id);
-            state.audit.append(&entry).await?;
-            "cancelling"
-        }
+        MessageCancel::Waiting | MessageCancel::Running => "cancelling",
         MessageCancel::Ended => "not_running",
     };
     Ok((StatusCode::ACCEPTED, Json(CancelledBody { status })))
+}
+
+/// Cancels the turn of a message, with an entry of the audit trail.
+pub(super) async fn cancel_noted(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    message_id: &str,
+) -> Result<MessageCancel, Problem> {
+    let noted = cancel_message(state, caller, conversation, message_id).await?;
+    match noted {
+        MessageCancel::Waiting | MessageCancel::Running => {
+            let target = (AuditTargetKind::Conversation, conversation.name());
+            let entry = state
+                .audit
+                .entry(caller, AuditAction::TurnCancelled, target)
+                .with("message_id", Some(message_id));
+            state.audit.append(&entry).await?;
+        }
+        MessageCancel::Ended => {}
+    }
+    Ok(noted)
 }
 
 /// Stores the cancel of a message, and tells the workflow.

@@ -133,13 +133,15 @@ pub(super) fn id_or_key(
     if id.is_some() {
         return Ok(id);
     }
-    let Some(key) = key else { return Ok(None) };
+    Ok(key.map(|key| id_of_key(caller, &key)))
+}
+
+/// Returns the id of the conversation that a key of the caller begins.
+pub(super) fn id_of_key(caller: &Caller, key: &str) -> String {
     let owner_id = caller.access.owner_id.as_deref().unwrap_or_default();
     // A NUL ends every part, because two parts must not merge.
     let name = format!("{}\0{owner_id}\0{key}\0", caller.access.tenant_id);
-    Ok(Some(
-        Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string(),
-    ))
+    Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string()
 }
 
 fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {

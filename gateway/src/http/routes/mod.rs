@@ -24,6 +24,7 @@ mod executions;
 mod health;
 mod home;
 mod idempotency;
+mod mcp;
 mod messages;
 mod metadata;
 mod model_choice;
@@ -183,7 +184,17 @@ pub fn router(state: GatewayState) -> Router {
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(Extension(docs::Document(openapi_document)))
         .layer(DefaultBodyLimit::max(body_limit))
-        .layer(middleware::from_fn(problem::finish));
+        .layer(middleware::from_fn(problem::finish))
+        .merge(
+            mcp::router()
+                .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
+                .route_layer(middleware::from_fn_with_state(
+                    Arc::clone(&state.auth),
+                    auth::authenticate,
+                ))
+                .layer(DefaultBodyLimit::max(body_limit))
+                .layer(middleware::from_fn(problem::finish_rpc)),
+        );
     let router = match auth::cors(&state.config.auth) {
         Some(cors) => router.layer(cors),
         None => router,
