@@ -10,6 +10,7 @@ use everturn_supervisor::failpoint;
 use everturn_tools::Progress;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     cancels::{Cancels, Watched},
@@ -162,6 +163,11 @@ impl<'a> Attempt<'a> {
     /// True after the worker's shutdown has begun.
     pub(crate) fn is_worker_stopping(&self) -> bool {
         self.stopping.has_begun()
+    }
+
+    /// Returns the token that is cancelled when the worker begins to stop.
+    pub(crate) fn worker_stops(&self) -> CancellationToken {
+        self.stopping.begun()
     }
 
     /// Returns the time since the attempt's start.

@@ -149,6 +149,7 @@ impl ToolRunner {
             ),
             attempt: record.attempt,
             cancellation,
+            worker_stops: attempt.worker_stops(),
             progress: progress.clone(),
             events: events.clone(),
             wait: wait.clone(),

@@ -35,6 +35,11 @@ impl Stopping {
         self.begun.is_cancelled()
     }
 
+    /// Returns the token that is cancelled when the worker's shutdown begins.
+    pub(crate) fn begun(&self) -> CancellationToken {
+        self.begun.clone()
+    }
+
     /// Waits until the attempts' time after the shutdown is over.
     pub(crate) async fn is_over(&self) {
         self.over.cancelled().await;

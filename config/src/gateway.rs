@@ -11,12 +11,14 @@ use serde::Deserialize;
 
 use super::{
     checker::Checker,
-    forms::{Form, HOUR, Limit, Number, SECOND, Time, Written},
+    forms::{DAY, Form, HOUR, Limit, Number, SECOND, Time, Written},
 };
 
 /// The shortest duration is 10 ms. It allows a test in which an hour passes in half a minute.
 type Wait = Time<10, HOUR>;
 type WaitOrNone = Time<0, HOUR>;
+/// A turn may last for days, and so may the wait for its end.
+type McpWait = Time<10, { 7 * DAY }>;
 /// The smallest buffer has room for some hundred deltas. With a smaller buffer, a burst would disconnect even fast
 /// readers.
 type ReaderBuffer = Number<{ 64 << 10 }, { 1 << 30 }, usize>;
@@ -49,6 +51,7 @@ pub(super) struct GatewayTable {
     poll_interval: Option<Written<Wait>>,
     stall_timeout: Option<Written<Wait>>,
     call_bytes: Option<Written<CallBytes>>,
+    mcp_wait: Option<Written<McpWait>>,
     drain: Option<Written<WaitOrNone>>,
     shutdown_grace: Option<Written<WaitOrNone>>,
     temporal_ui: Option<Written<TemporalUi>>,
@@ -74,6 +77,7 @@ impl GatewayTable {
             heartbeat: check.value_or(&self.heartbeat, default.heartbeat),
             linger: check.value_or(&self.linger, default.linger),
             stall_timeout: check.value_or(&self.stall_timeout, default.stall_timeout),
+            mcp_wait: check.value_or(&self.mcp_wait, default.mcp_wait),
             drain: check.value_or(&self.drain, default.drain),
             shutdown_grace: check.value_or(&self.shutdown_grace, default.shutdown_grace),
             retry: retry_min..=retry_max,

@@ -19,6 +19,13 @@ pub fn python(program: &str) -> PathBuf {
     installed(&format!("venv/bin/{program}"))
 }
 
+/// Returns the folder of the official SDK for TypeScript, which the servers from npm depend on.
+pub fn typescript_sdk() -> PathBuf {
+    let index = installed("npm/node_modules/@modelcontextprotocol/sdk/dist/esm/client/index.js");
+    let folder = index.parent().and_then(Path::parent);
+    folder.unwrap().to_owned()
+}
+
 /// Returns the table `[mcp.<name>]` for a server with this command. The server has no rules of files and ports.
 pub fn command(name: &str, command: &[&str], more: &str) -> String {
     format!("\n[mcp.{name}]\ncommand = {command:?}\nprocess.unconfined = true\n{more}\n")

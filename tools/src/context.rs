@@ -43,6 +43,9 @@ pub struct ToolContext {
     pub attempt: u32,
     /// The token that is cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// The token that is cancelled when the worker begins to stop. A call that is dropped afterwards is made again by
+    /// another worker, unless its effect is `once`.
+    pub worker_stops: CancellationToken,
     /// Receives progress reports of long-running tools.
     pub progress: Progress,
     /// Receives events from the tool for the turn.
@@ -78,6 +81,7 @@ impl ToolContext {
             idempotency_key: format!("{NO_TURN}/{unique}"),
             attempt: 1,
             cancellation: CancellationToken::new(),
+            worker_stops: CancellationToken::new(),
             progress: Progress::default(),
             events: ToolEvents::default(),
             wait: Wait::default(),

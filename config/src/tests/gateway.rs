@@ -75,7 +75,7 @@ fn owners_have_limits_where_they_are_written() {
 #[test]
 fn a_gateway_takes_what_is_written() {
     let text = "[gateway]\nheartbeat = \"150ms\"\nretry_min = \"5s\"\nreader_buffer = 65536\nmax_streams = 2\n\
-                linger = \"0s\"\npoll_interval = \"20ms\"\nstall_timeout = \"300ms\"\ndrain = \"0s\"\nshutdown_grace = \"1s\"\n\
+                linger = \"0s\"\npoll_interval = \"20ms\"\nstall_timeout = \"300ms\"\nmcp_wait = \"2d\"\ndrain = \"0s\"\nshutdown_grace = \"1s\"\n\
                 temporal_ui = \"http://localhost:8233/namespaces/default/workflows/{workflow_id}\"\n";
     let config = parse(text, &[]).unwrap();
     let limits = config.gateway;
@@ -92,6 +92,7 @@ fn a_gateway_takes_what_is_written() {
         (limits.retry, limits.reader_buffer, limits.max_streams),
         (ms(5000)..=ms(5000), 65536, 2)
     );
+    assert_eq!(limits.mcp_wait, Duration::from_hours(48));
     assert!(limits.temporal_ui.is_some());
     assert_eq!(parse("", &[]).unwrap().poll_interval, None);
     assert_eq!(parse("", &[]).unwrap().gateway.temporal_ui, None);

@@ -22,15 +22,24 @@ async fn a_call_returns_the_answer_and_its_facts() {
         assert_eq!(result["content"], json!([{"type": "text", "text": "42"}]));
         assert_eq!(result["isError"], false);
         let facts = &result["structuredContent"];
-        assert_eq!((&facts["answer"], &facts["status"]), (&json!("42"), &json!("completed")));
+        assert_eq!(
+            (&facts["answer"], &facts["status"]),
+            (&json!("42"), &json!("completed"))
+        );
         assert_eq!(facts["usage"]["input_tokens"], 100);
         let conversation = facts["conversation"].as_str().unwrap();
-        assert_eq!(result.get("resultType").is_some(), client.version == super::ALONE);
+        assert_eq!(
+            result.get("resultType").is_some(),
+            client.version == super::ALONE
+        );
 
         // A further call continues the conversation.
         let arguments = json!({"message": "And times 2?", "conversation": conversation});
         let params = json!({"name": "default", "arguments": arguments});
-        let client = Client { session: "other", ..client };
+        let client = Client {
+            session: "other",
+            ..client
+        };
         let (result, ()) = tokio::join!(client.result("tools/call", params), async {
             begin(&gateway).await.complete("84");
         });
@@ -47,7 +56,10 @@ async fn a_call_with_a_token_streams_its_progress() {
     params["_meta"]["progressToken"] = json!("p1");
     let mut stream = client.stream(3, "tools/call", params).await;
     let first = stream.next().await.unwrap();
-    assert!(first.data.is_empty() && !first.id.is_empty(), "a client can continue from the first event");
+    assert!(
+        first.data.is_empty() && !first.id.is_empty(),
+        "a client can continue from the first event"
+    );
     begin(&gateway).await.complete("42");
     let mut steps = Vec::new();
     let answer = loop {
@@ -59,9 +71,21 @@ async fn a_call_with_a_token_streams_its_progress() {
         assert_eq!(message["params"]["progressToken"], "p1");
         steps.push(message["params"]["progress"].as_u64().unwrap());
     };
-    assert!(!steps.is_empty() && steps.is_sorted_by(|before, after| before < after), "{steps:?}");
-    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["answer"]), (&json!(3), &json!("42")));
-    assert!(stream.next().await.is_none(), "the answer is the last event");
+    assert!(
+        !steps.is_empty() && steps.is_sorted_by(|before, after| before < after),
+        "{steps:?}"
+    );
+    assert_eq!(
+        (
+            &answer["id"],
+            &answer["result"]["structuredContent"]["answer"]
+        ),
+        (&json!(3), &json!("42"))
+    );
+    assert!(
+        stream.next().await.is_none(),
+        "the answer is the last event"
+    );
 }
 
 #[tokio::test]
@@ -72,7 +96,10 @@ async fn the_same_call_again_joins_its_turn_and_costs_nothing() {
     let (conversation_id, message_id) = waiting(&gateway).await;
     // The client is gone. Its turn goes on, and another client with the key gets the result.
     drop(first);
-    let other = Client { session: "s2", ..Client::alone(&gateway) };
+    let other = Client {
+        session: "s2",
+        ..Client::alone(&gateway)
+    };
     let (joined, ()) = tokio::join!(other.result("tools/call", call("hi", "k")), async {
         Turn::begin(&gateway.store, &conversation_id, &message_id).complete("42");
     });
@@ -81,25 +108,42 @@ async fn the_same_call_again_joins_its_turn_and_costs_nothing() {
     assert_eq!(facts(&joined)["answer"], "42");
     assert_eq!(facts(&later), facts(&joined));
     assert_eq!(gateway.store.messages().len(), 1);
-    assert!(!gateway.turns.take().iter().any(|call| call.starts_with("cancel")));
+    assert!(
+        !gateway
+            .turns
+            .take()
+            .iter()
+            .any(|call| call.starts_with("cancel"))
+    );
 
     // The header of the REST API names the key, too, and the id of a request in a session is a key of its own.
     let message = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {
         "name": "default", "arguments": {"message": "hi"},
     }});
-    let request = client.post(&message, "application/json").header("Idempotency-Key", "k");
+    let request = client
+        .post(&message, "application/json")
+        .header("Idempotency-Key", "k");
     let answer = Answer::of(request.send().await.unwrap()).await;
     assert_eq!(facts(&answer.json()["result"]), facts(&joined));
     let mut streams = Vec::new();
     for (session, id) in [("s1", 1), ("s1", 1), ("s1", 2), ("s2", 1)] {
-        let client = Client { session, ..Client::new(&gateway) };
+        let client = Client {
+            session,
+            ..Client::new(&gateway)
+        };
         let params = json!({"name": "default", "arguments": {"message": "hi"}});
         streams.push(client.stream(id, "tools/call", params).await);
     }
     assert_eq!(queued(&gateway).len(), 3, "one for each request");
 
     let other = client.ask("tools/call", call("something else", "k")).await;
-    assert_eq!((other.status.as_u16(), &other.json()["error"]["data"]["code"]), (409, &json!("idempotency_conflict")));
+    assert_eq!(
+        (
+            other.status.as_u16(),
+            &other.json()["error"]["data"]["code"]
+        ),
+        (409, &json!("idempotency_conflict"))
+    );
 }
 
 #[tokio::test]
@@ -115,7 +159,12 @@ async fn another_gateway_continues_a_cut_stream() {
     assert_ne!(position, first.id);
     gateway.serving.abort();
 
-    let ports = ports(&gateway.store, &gateway.keys, &gateway.stream, &gateway.turns);
+    let ports = ports(
+        &gateway.store,
+        &gateway.keys,
+        &gateway.stream,
+        &gateway.turns,
+    );
     let (address, ..) = listen(GatewayState::new(ports, config())).await;
     let resume = |position: &str| {
         let request = crate::support::client().get(format!("http://{address}/mcp"));
@@ -132,7 +181,13 @@ async fn another_gateway_continues_a_cut_stream() {
         assert_eq!(answer["result"]["structuredContent"]["answer"], "42");
     }
     let wrong = Answer::of(resume("nonsense").await.unwrap()).await;
-    assert_eq!((wrong.status.as_u16(), &wrong.json()["error"]["data"]["code"]), (400, &json!("invalid_parameter")));
+    assert_eq!(
+        (
+            wrong.status.as_u16(),
+            &wrong.json()["error"]["data"]["code"]
+        ),
+        (400, &json!("invalid_parameter"))
+    );
     assert_eq!(gateway.store.messages().len(), 1);
 }
 
@@ -140,15 +195,27 @@ async fn another_gateway_continues_a_cut_stream() {
 async fn a_turn_without_an_answer_is_an_error_with_its_code() {
     let gateway = TestGateway::with(config()).await;
     let client = Client::new(&gateway);
-    let ends = [(AgentExecutionStatus::Failed, "failed", "step_limit"), (AgentExecutionStatus::Cancelled, "cancelled", "cancelled")];
+    let ends = [
+        (AgentExecutionStatus::Failed, "failed", "step_limit"),
+        (AgentExecutionStatus::Cancelled, "cancelled", "cancelled"),
+    ];
     for (end, status, code) in ends {
         let (result, ()) = tokio::join!(client.result("tools/call", call("hi", code)), async {
             begin(&gateway).await.end(0, end);
         });
         assert_eq!(result["isError"], true);
         let facts = &result["structuredContent"];
-        assert_eq!((&facts["status"], &facts["code"]), (&json!(status), &json!(code)));
-        assert!(result["content"][0]["text"].as_str().unwrap().starts_with(code), "{result}");
+        assert_eq!(
+            (&facts["status"], &facts["code"]),
+            (&json!(status), &json!(code))
+        );
+        assert!(
+            result["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .starts_with(code),
+            "{result}"
+        );
     }
 }
 
@@ -161,55 +228,100 @@ async fn wrong_arguments_are_told_to_the_model() {
         (json!({"message": 7}), "invalid_body"),
         (json!({"message": "hi", "agent": "x"}), "invalid_body"),
         (json!({"message": " "}), "invalid_message"),
-        (json!({"message": "hi", "conversation": "none"}), "conversation_not_found"),
-        (json!({"message": "hi", "conversation": "a/b"}), "invalid_id"),
+        (
+            json!({"message": "hi", "conversation": "none"}),
+            "conversation_not_found",
+        ),
+        (
+            json!({"message": "hi", "conversation": "a/b"}),
+            "invalid_id",
+        ),
     ] {
         let params = json!({"name": "default", "arguments": arguments});
         let result = client.result("tools/call", params).await;
         assert_eq!(result["structuredContent"]["code"], code, "{result}");
         assert_eq!(result["isError"], true);
     }
-    let unknown = client.ask("tools/call", json!({"name": "nobody", "arguments": {"message": "hi"}})).await;
+    let unknown = client
+        .ask(
+            "tools/call",
+            json!({"name": "nobody", "arguments": {"message": "hi"}}),
+        )
+        .await;
     let error = &unknown.json()["error"];
-    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32602), &json!("unknown_agent")));
+    assert_eq!(
+        (&error["code"], &error["data"]["code"]),
+        (&json!(-32602), &json!("unknown_agent"))
+    );
     assert!(gateway.store.messages().is_empty());
 }
 
 #[tokio::test]
 async fn a_caller_reaches_only_its_own_conversations() {
-    let auth = everturn_gateway::AuthConfig { required: true, ..Default::default() };
+    let auth = everturn_gateway::AuthConfig {
+        required: true,
+        ..Default::default()
+    };
     let mut gateway = TestGateway::with(everturn_gateway::GatewayConfig { auth, ..config() }).await;
-    let ann = Access { owner_id: Some("ann".to_owned()), ..Access::tenant("acme") };
+    let ann = Access {
+        owner_id: Some("ann".to_owned()),
+        ..Access::tenant("acme")
+    };
     gateway.store.add_of("hers", ann.clone());
     let of_ann = key(&gateway, ann, "read write", None).await;
     gateway.present(&of_ann.reveal());
     let (hers, ()) = tokio::join!(
-        async { Client::new(&gateway).result("tools/call", call("hi", "k")).await },
+        async {
+            Client::new(&gateway)
+                .result("tools/call", call("hi", "k"))
+                .await
+        },
         async { begin(&gateway).await.complete("42") }
     );
     let conversation = hers["structuredContent"]["conversation"].clone();
-    let message_id = hers["structuredContent"]["message_id"].as_str().unwrap().to_owned();
+    let message_id = hers["structuredContent"]["message_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let task = format!("{message_id}@{}", conversation.as_str().unwrap());
 
     for (tenant_id, owner_id) in [("acme", Some("bob")), ("globex", None)] {
-        let access = Access { tenant_id: tenant_id.to_owned(), owner_id: owner_id.map(str::to_owned) };
+        let access = Access {
+            tenant_id: tenant_id.to_owned(),
+            owner_id: owner_id.map(str::to_owned),
+        };
         let other = key(&gateway, access, "read write", None).await;
         gateway.present(&other.reveal());
         let client = Client::new(&gateway);
         for name in [&conversation, &json!("hers")] {
-            let params = json!({"name": "default", "arguments": {"message": "hi", "conversation": name}});
+            let params =
+                json!({"name": "default", "arguments": {"message": "hi", "conversation": name}});
             let result = client.result("tools/call", params).await;
-            assert_eq!(result["structuredContent"]["code"], "conversation_not_found");
+            assert_eq!(
+                result["structuredContent"]["code"],
+                "conversation_not_found"
+            );
         }
         for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
             let refused = client.ask(method, json!({"taskId": task})).await;
             assert_eq!(refused.json()["error"]["code"], -32602, "{method}");
         }
-        assert_eq!(client.result("tasks/list", json!({})).await["tasks"], json!([]));
+        assert_eq!(
+            client.result("tasks/list", json!({})).await["tasks"],
+            json!([])
+        );
         // An equal key of another owner is another call.
         let _stream = client.stream(1, "tools/call", call("hi", "k")).await;
         let (conversation_id, message_id) = waiting(&gateway).await;
         Turn::begin(&gateway.store, &conversation_id, &message_id).complete("another answer");
     }
-    assert_eq!(gateway.store.messages().iter().filter(|message| message.1 == "hi").count(), 3);
+    assert_eq!(
+        gateway
+            .store
+            .messages()
+            .iter()
+            .filter(|message| message.1 == "hi")
+            .count(),
+        3
+    );
 }

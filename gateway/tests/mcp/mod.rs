@@ -48,7 +48,9 @@ impl<'g> Client<'g> {
     fn post(&self, message: &Value, accept: &str) -> reqwest::RequestBuilder {
         let mut message = message.clone();
         let mut request = self.gateway.request("POST", "/mcp");
-        request = request.header("accept", accept).header("mcp-protocol-version", self.version);
+        request = request
+            .header("accept", accept)
+            .header("mcp-protocol-version", self.version);
         if self.version == ALONE {
             let meta = &mut message["params"]["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = json!(ALONE);
@@ -66,7 +68,11 @@ impl<'g> Client<'g> {
     /// Sends a request, and reads the whole response.
     async fn ask(&self, method: &str, params: Value) -> Answer {
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        let response = self.post(&message, "application/json").send().await.unwrap();
+        let response = self
+            .post(&message, "application/json")
+            .send()
+            .await
+            .unwrap();
         Answer::of(response).await
     }
 
@@ -74,7 +80,11 @@ impl<'g> Client<'g> {
     async fn result(&self, method: &str, params: Value) -> Value {
         let answer = self.ask(method, params).await;
         let mut body = answer.json();
-        assert_eq!((answer.status.as_u16(), &body["id"]), (200, &json!(7)), "{body}");
+        assert_eq!(
+            (answer.status.as_u16(), &body["id"]),
+            (200, &json!(7)),
+            "{body}"
+        );
         assert!(body.get("error").is_none(), "{body}");
         body["result"].take()
     }
@@ -88,7 +98,11 @@ impl<'g> Client<'g> {
 
     async fn notify(&self, method: &str, params: Value) -> u16 {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        let response = self.post(&message, "application/json").send().await.unwrap();
+        let response = self
+            .post(&message, "application/json")
+            .send()
+            .await
+            .unwrap();
         response.status().as_u16()
     }
 }

@@ -391,7 +391,7 @@ pub fn ports(
         conversations: store.clone(),
         messages: store.clone(),
         executions: store.clone(),
-        turn_results: Arc::new(store.database.clone()),
+        turn_results: store.clone(),
         failures: Arc::new(store.database.clone()),
         past_calls: store.clone(),
         usage: store.clone(),

@@ -15,12 +15,12 @@ use everturn_store::{
     Access, AgentExecution, AgentExecutionCursor, AgentExecutions, Blob, Blobs, Checkpoint,
     ClientToolClaim, Conversation, ConversationChange, ConversationHead, Conversations, EventLinks,
     EventLog, EventPage, EventReader, InboxCall, InboxCursor, ListPage, ListQuery, ListVersion,
-    MessageCancel, MessageQueue, NewAnswer, NewAuditEntry, NewBlob, NewConversation, NewMessage,
-    NotedAnswer, OutsideTool, OutsideTools, PageLimit, PastCall, PastCallContent, PastCalls,
-    PastTry, Proposal, QueuedMessage, ResultRange, ResultSender, ResultSlice, ResumePoint,
-    RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd,
-    ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf, UsageDay, UsageQuery,
-    WaitingCall, WantedLinks, sqlite::SqliteStore,
+    McpCall, McpCallCursor, MessageCancel, MessageQueue, NewAnswer, NewAuditEntry, NewBlob,
+    NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, PastCall,
+    PastCallContent, PastCalls, PastTry, Proposal, QueuedMessage, ResultRange, ResultSender,
+    ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob,
+    TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf,
+    TurnResult, TurnResults, UsageDay, UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -150,6 +150,12 @@ pass_on! { PastCalls:
     past_calls(access: &Access, conversation: &str, id: &str, after: Option<u32>, limit: u32) -> Vec<PastCall>;
     past_call(access: &Access, conversation: &str, id: &str, step: u32) -> Option<PastCallContent>;
     failed_tries(access: &Access, conversation: &str, id: &str, steps: TriesOf, limit: u32) -> Vec<PastTry>;
+}
+
+pass_on! { TurnResults:
+    turn_result(access: &Access, conversation: &str, message: &str) -> Option<TurnResult>;
+    mcp_call(access: &Access, client_message_id: &str) -> Option<McpCall>;
+    mcp_calls(access: &Access, after: Option<&McpCallCursor>, limit: u32) -> Vec<McpCall>;
 }
 
 pass_on! { TenantUsage:

@@ -25,7 +25,10 @@ pub struct Turn {
 impl Turn {
     /// Takes a waiting message of a conversation, and begins its turn.
     pub fn begin(store: &TestStore, conversation_id: &str, message_id: &str) -> Self {
-        let owner = finish(everturn_store::TurnInputs::owner_of(&store.database, conversation_id));
+        let owner = finish(everturn_store::TurnInputs::owner_of(
+            &store.database,
+            conversation_id,
+        ));
         let tenant_id = owner.unwrap().unwrap().tenant_id;
         let agent_execution_id = ids::root_agent_execution_id(conversation_id, message_id);
         let mut begin = BeginTurn {
@@ -43,7 +46,9 @@ impl Turn {
             epoch: Some(0),
             tenant_budget: DayBudget::default(),
         };
-        while let TurnStart::AskAgain { epoch } = finish(store.database.begin_turn(begin.clone())).unwrap() {
+        while let TurnStart::AskAgain { epoch } =
+            finish(store.database.begin_turn(begin.clone())).unwrap()
+        {
             begin.epoch = Some(epoch);
         }
         Self {

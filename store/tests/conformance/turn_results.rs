@@ -22,7 +22,9 @@ fn ends(state: &TurnState) -> Vec<(String, Option<String>)> {
         panic!("the turn has not ended: {state:?}");
     };
     let text = |event| data(event)["content"].as_str().map(str::to_owned);
-    let ends = events.iter().map(|event| (event.event_type.clone(), text(event)));
+    let ends = events
+        .iter()
+        .map(|event| (event.event_type.clone(), text(event)));
     ends.collect()
 }
 
@@ -34,7 +36,10 @@ pub async fn a_turn_has_its_answer_when_it_has_ended(backend: &impl Backend) {
         Some(TurnState::Running { turn_message_id, .. }) if turn_message_id == "m"
     ));
     turn.queue("later").await;
-    assert_eq!(state(&store, &tenant(), "later").await, Some(TurnState::Waiting));
+    assert_eq!(
+        state(&store, &tenant(), "later").await,
+        Some(TurnState::Waiting)
+    );
     assert_eq!(state(&store, &tenant(), "none").await, None);
 
     // The turn ends with an open tool call, so the end's batch begins with another event.
@@ -53,10 +58,19 @@ pub async fn a_turn_has_its_answer_when_it_has_ended(backend: &impl Backend) {
         ("complete".to_owned(), None),
     ];
     assert_eq!(ends(&ended), expected);
-    let TurnState::Ended { status, error_code, events, .. } = ended else {
+    let TurnState::Ended {
+        status,
+        error_code,
+        events,
+        ..
+    } = ended
+    else {
         unreachable!()
     };
-    assert_eq!((status, error_code), (AgentExecutionStatus::Completed, None));
+    assert_eq!(
+        (status, error_code),
+        (AgentExecutionStatus::Completed, None)
+    );
     assert_eq!(data(&events[1])["usage"]["input_tokens"], 200);
 }
 
@@ -66,25 +80,53 @@ pub async fn a_failed_turn_has_its_code(backend: &impl Backend) {
     turn.asks(0, "I look.", &[Effect::Once]).await;
     turn.end(1, AgentExecutionStatus::Failed).await;
     let ended = state(&store, &tenant(), "m").await.unwrap();
-    assert_eq!(ends(&ended), [("error".to_owned(), None)], "the text was saved before");
-    let TurnState::Ended { status, error_code, error_message, .. } = ended else {
+    assert_eq!(
+        ends(&ended),
+        [("error".to_owned(), None)],
+        "the text was saved before"
+    );
+    let TurnState::Ended {
+        status,
+        error_code,
+        error_message,
+        ..
+    } = ended
+    else {
         unreachable!()
     };
     assert_eq!(status, AgentExecutionStatus::Failed);
-    assert_eq!((error_code.as_deref(), error_message.as_deref()), (Some("a_code"), Some("why")));
+    assert_eq!(
+        (error_code.as_deref(), error_message.as_deref()),
+        (Some("a_code"), Some("why"))
+    );
 }
 
 pub async fn a_turn_is_its_owners(backend: &impl Backend) {
     let store = backend.open().await;
-    let ann = Access { owner_id: Some("ann".into()), ..tenant() };
+    let ann = Access {
+        owner_id: Some("ann".into()),
+        ..tenant()
+    };
     let new = NewConversation::new("c", ann.clone(), "default");
     store.create_conversation(new).await.unwrap();
     let turn = Turn::begun(store.clone(), "c", "m").await;
     turn.complete(0, "42", &[]).await;
     turn.end(0, AgentExecutionStatus::Completed).await;
-    let bob = Access { owner_id: Some("bob".into()), ..tenant() };
-    for (access, may_see) in [(ann, true), (tenant(), true), (bob, false), (Access::tenant("acme"), false)] {
-        assert_eq!(state(&store, &access, "m").await.is_some(), may_see, "{access:?}");
+    let bob = Access {
+        owner_id: Some("bob".into()),
+        ..tenant()
+    };
+    for (access, may_see) in [
+        (ann, true),
+        (tenant(), true),
+        (bob, false),
+        (Access::tenant("acme"), false),
+    ] {
+        assert_eq!(
+            state(&store, &access, "m").await.is_some(),
+            may_see,
+            "{access:?}"
+        );
     }
 }
 
@@ -92,28 +134,47 @@ pub async fn a_turn_is_its_owners(backend: &impl Backend) {
 async fn call(store: &impl MessageQueue, access: &Access, conversation: &str, key: &str) {
     let message = NewMessage {
         client_message_id: Some(mcp_message_id(access, key)),
-        ..new_message(&access.id_of(conversation), &format!("m-{conversation}-{key}"), None)
+        ..new_message(
+            &access.id_of(conversation),
+            &format!("m-{conversation}-{key}"),
+            None,
+        )
     };
     store.queue_message(access, message).await.unwrap();
 }
 
 pub async fn calls_over_mcp_are_found_and_listed(backend: &impl Backend) {
     let store = backend.open().await;
-    let owner = |owner: &str| Access { owner_id: Some(owner.into()), ..tenant() };
+    let owner = |owner: &str| Access {
+        owner_id: Some(owner.into()),
+        ..tenant()
+    };
     let (ann, bob, acme) = (owner("ann"), owner("bob"), Access::tenant("acme"));
     for (access, name) in [(&ann, "a"), (&bob, "b"), (&acme, "c")] {
         let new = NewConversation::new(name, access.clone(), "default");
         store.create_conversation(new).await.unwrap();
     }
-    for (access, name, key) in [(&ann, "a", "1"), (&bob, "b", "1"), (&ann, "a", "2"), (&acme, "c", "1")] {
+    for (access, name, key) in [
+        (&ann, "a", "1"),
+        (&bob, "b", "1"),
+        (&ann, "a", "2"),
+        (&acme, "c", "1"),
+    ] {
         call(&store, access, name, key).await;
     }
     let queued = new_message("a", "no-call", Some("mine"));
     store.queue_message(&ann, queued).await.unwrap();
     assert_ne!(mcp_message_id(&ann, "1"), mcp_message_id(&bob, "1"));
 
-    let found = store.mcp_call(&ann, &mcp_message_id(&ann, "1")).await.unwrap().unwrap();
-    assert_eq!((found.conversation_name(), found.message_id.as_str()), ("a", "m-a-1"));
+    let found = store
+        .mcp_call(&ann, &mcp_message_id(&ann, "1"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (found.conversation_name(), found.message_id.as_str()),
+        ("a", "m-a-1")
+    );
     for (access, id) in [(&bob, mcp_message_id(&ann, "1")), (&ann, "mine".to_owned())] {
         assert_eq!(store.mcp_call(access, &id).await.unwrap(), None);
     }
@@ -121,10 +182,15 @@ pub async fn calls_over_mcp_are_found_and_listed(backend: &impl Backend) {
     let (mut listed, mut after) = (Vec::new(), None);
     loop {
         let page = store.mcp_calls(&ann, after.as_ref(), 1).await.unwrap();
-        let Some(call) = page.into_iter().next() else { break };
+        let Some(call) = page.into_iter().next() else {
+            break;
+        };
         after = Some(call.cursor());
         listed.push((call.message_id, call.is_visible));
     }
     let expected = [("m-a-2", true), ("m-b-1", false), ("m-a-1", true)];
-    assert_eq!(listed, expected.map(|(id, is_visible)| (id.to_owned(), is_visible)));
+    assert_eq!(
+        listed,
+        expected.map(|(id, is_visible)| (id.to_owned(), is_visible))
+    );
 }

@@ -12,9 +12,10 @@ use everturn_telemetry::trace;
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
-        GetExtensions, JsonObject, PaginatedRequestParams, PingRequest, RequestId,
-        RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
+        CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientNotification,
+        ClientRequest, CustomNotification, GetExtensions, JsonObject, PaginatedRequestParams,
+        PingRequest, RequestId, RequestMetaObject, ServerPeerInfo, ServerResult,
+        SubscriptionFilter, Tool,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
@@ -182,9 +183,11 @@ impl Connection {
             .await
             .map_err(|_ended| CallError::NotSent)?;
         let mut progress = self.handler.watch(call.progress_token.clone());
-        let unanswered = CancelOnDrop {
+        let mut unanswered = CancelOnDrop {
             connection: self,
             id: Some(call.id.clone()),
+            context: Some(context),
+            posts: self.closes_streams() && matches!(server.location, ServerLocation::Url { .. }),
         };
         let idle_timeout = server.idle_timeout.unwrap_or(UNLIMITED);
         let mut silent_until = Instant::now() + idle_timeout;
@@ -204,7 +207,11 @@ impl Connection {
                     context.progress.report(&step);
                     silent_until = Instant::now() + idle_timeout;
                 }
-                () = tokio::time::sleep_until(silent_until) => return Err(CallError::Silent(idle_timeout)),
+                () = tokio::time::sleep_until(silent_until) => {
+                    // The call may be made again, and then wants the result of this call.
+                    unanswered.context = None;
+                    return Err(CallError::Silent(idle_timeout));
+                }
             }
         }
     }
@@ -212,15 +219,21 @@ impl Connection {
     /// Returns true when the server answers on this connection. A restarted server refuses requests in an unknown
     /// session.
     pub(super) async fn is_alive(&self) -> bool {
-        let is_modern = |server: Arc<ServerPeerInfo>| !server.protocol_version.has_initialize();
         // The newer protocol has neither sessions nor pings.
-        if self.peer.peer_info().is_none_or(is_modern) {
+        if self.closes_streams() {
             return true;
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answer = tokio::time::timeout(PING_TIMEOUT, self.peer.send_request(ping)).await;
         // A ping without an answer in time does not count as refused, because the server may be busy.
         !matches!(answer, Ok(Err(_)))
+    }
+
+    /// Returns true for a connection of the newer protocol, in which a client cancels a call over HTTP by closing its
+    /// stream.
+    fn closes_streams(&self) -> bool {
+        let is_modern = |server: Arc<ServerPeerInfo>| !server.protocol_version.has_initialize();
+        self.peer.peer_info().is_none_or(is_modern)
     }
 
     /// Ends the connection. Calls in flight are lost.
@@ -261,6 +274,11 @@ impl Connection {
 struct CancelOnDrop<'a> {
     connection: &'a Connection,
     id: Option<RequestId>,
+    /// The context of a call that nobody makes again.
+    context: Option<&'a ToolContext>,
+    /// True when the client must post the notification itself, because rmcp only closes the stream. A durable server
+    /// cannot tell a closed stream from a broken connection.
+    posts: bool,
 }
 
 impl CancelOnDrop<'_> {
@@ -274,10 +292,25 @@ impl Drop for CancelOnDrop<'_> {
         let Some(id) = self.id.take() else { return };
         let (peer, vital) = (self.connection.peer.clone(), self.connection.vital.clone());
         let reason = Some("the call was cancelled or timed out".to_owned());
+        let mut cancelled = CancelledNotificationParam::new(Some(id), reason);
+        // A server that knows idempotency keys finds the call by its key, also without a session. When the worker stops,
+        // another worker makes the call again with the key, and wants its result.
+        let context = self
+            .context
+            .filter(|context| !context.worker_stops.is_cancelled());
+        if let Some(context) = context {
+            let key = (KEY.to_owned(), context.idempotency_key.clone().into());
+            cancelled.meta = Some(JsonObject::from_iter([key]).into());
+        }
+        let posted = serde_json::to_value(&cancelled).ok();
+        let posted = posted.filter(|_| self.posts && context.is_some());
         tokio::spawn(async move {
-            let told = peer
-                .notify_cancelled(CancelledNotificationParam::new(Some(id), reason))
-                .await;
+            let mut told = peer.notify_cancelled(cancelled).await;
+            if let Some(params) = posted {
+                let custom = CustomNotification::new("notifications/cancelled", Some(params));
+                let custom = ClientNotification::CustomNotification(custom);
+                told = peer.send_notification(custom).await;
+            }
             if let Err(error) = told {
                 tracing::debug!(%error, "an MCP server was not told of a cancel");
             }
@@ -285,6 +318,9 @@ impl Drop for CancelOnDrop<'_> {
         tokio::spawn(vital.check());
     }
 }
+
+/// The name of a call's idempotency key.
+const KEY: &str = "everturn/idempotency_key";
 
 /// The values for a server that must not learn the caller: ids without a meaning of their own.
 const IDS: [&str; 5] = [
@@ -298,10 +334,7 @@ const IDS: [&str; 5] = [
 /// Returns the metadata of a call: the caller, unless the server must not learn the caller; the ids of the call, for
 /// servers that support idempotency keys; and the trace (W3C Trace Context, in MCP's reserved keys).
 fn meta(context: &ToolContext, tell_caller: bool) -> RequestMetaObject {
-    let of_call = [(
-        "everturn/idempotency_key".to_owned(),
-        context.idempotency_key.clone(),
-    )];
+    let of_call = [(KEY.to_owned(), context.idempotency_key.clone())];
     let object: JsonObject = context
         .meta()
         .filter(|(key, _)| tell_caller || IDS.contains(&key.as_str()))

@@ -7,7 +7,7 @@ use everturn_config::Config;
 use everturn_gateway::{
     AuthConfig, BacklogWatch, GatewayConfig, GatewayState, LostWorkerWatch, Ports, Reconciler,
     Removals, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, connections::listener,
-    turns::TemporalTurnsOptions,
+    lost_workers::LostWorkerCounts, reconciler::ReconcilerCounts, turns::TemporalTurnsOptions,
 };
 use everturn_proto::is_loopback;
 use everturn_store::{Backlogs, BlobFiles, Retention, Store};
@@ -207,21 +207,12 @@ pub async fn serve(
     };
     let (asked, is_shared) = (parts.config.poll_interval, parts.stream.is_shared);
     config.poll_interval = poll_interval(asked, is_shared, config.poll_interval);
-    let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
+    let counts = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
     parts.running.enter_gateway(state.agents.clone(), trail);
     let (checked, sampled) = (state.clone(), state.clone());
     telemetry.sample_connections(parts.store.connections);
-    telemetry.sample(move || {
-        sampled.record();
-        let numbers = reconciled.numbers();
-        measured::reconciled("checked", numbers.checked);
-        measured::reconciled("signalled", numbers.signalled);
-        measured::reconciled("started", numbers.started);
-        measured::reconciled("failed", numbers.failed);
-        measured::reconciled("stuck", numbers.stuck);
-        measured::lost_workers(lost.workers(), lost.activities());
-    });
+    telemetry.sample(move || record(&sampled, &counts.0, &counts.1));
     telemetry.runs(&shutdown, move || check_ready(checked.clone()));
     let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
     let watching = tokio::spawn(lost_workers.run(shutdown.clone()));
@@ -231,6 +222,18 @@ pub async fn serve(
     reconciling.abort();
     watching.abort();
     served
+}
+
+/// Records metrics of the gateway.
+fn record(state: &GatewayState, reconciled: &ReconcilerCounts, lost: &LostWorkerCounts) {
+    state.record();
+    let numbers = reconciled.numbers();
+    measured::reconciled("checked", numbers.checked);
+    measured::reconciled("signalled", numbers.signalled);
+    measured::reconciled("started", numbers.started);
+    measured::reconciled("failed", numbers.failed);
+    measured::reconciled("stuck", numbers.stuck);
+    measured::lost_workers(lost.workers(), lost.activities());
 }
 
 /// Returns the port to Temporal for the workers of a task queue.

@@ -1,6 +1,7 @@
 //! Behaviour that does not depend on the backends. The embedded ones start faster.
 
 mod agent_tenants;
+mod agents_as_tools;
 mod aimock;
 mod api;
 pub(crate) mod approvals;

@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    http::{HeaderMap, StatusCode, header},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
 use everturn_store::{Conversation, mcp_message_id};
@@ -13,11 +13,10 @@ use super::{
     super::{
         attachments::Content,
         conversations::{self, NewProperties, for_message},
-        idempotency::idempotency_key,
         messages,
     },
-    era::{self, Era},
-    result,
+    era::Era,
+    keys, result,
     rpc::{Request, RpcError, result_message},
     stream::Answering,
     task_id::TaskId,
@@ -32,11 +31,6 @@ use crate::{
     },
     turns::OnBusy,
 };
-
-/// The key of a call in `_meta`. The MCP client of Everturn sends the key with each call.
-pub(super) const KEY: &str = "everturn/idempotency_key";
-/// The most bytes of a key: much more than a hash or a UUID has.
-const MAX_KEY_BYTES: usize = 512;
 
 /// Answers `tools/call`.
 pub(super) async fn call(
@@ -62,7 +56,7 @@ pub(super) async fn call(
         error.data = Some(serde_json::json!({"code": Code::UnknownAgent.as_str()}));
         return refused(error);
     }
-    let key = key(headers, &request)?;
+    let key = keys::of_call(headers, &request)?;
     let is_task = tasks::is_wanted(&era, &request);
     // A call without a permit to wait sends no message, because nobody would get the answer.
     let permit = match is_task {
@@ -84,42 +78,13 @@ pub(super) async fn call(
     };
     let answering = Answering {
         waiting: Waiting::new(state, caller, conversation, task, permit),
-        token: request
-            .meta("progressToken")
-            .filter(|token| is_token(token))
-            .cloned(),
+        token: request.progress_token(),
         era,
         id: request.id,
         meta: None,
         count: 0,
     };
-    answer(state, headers, answering).await
-}
-
-/// Answers a waiting call in the form that the client takes.
-pub(super) async fn answer(
-    state: &GatewayState,
-    headers: &HeaderMap,
-    answering: Answering,
-) -> Result<Response, Problem> {
-    let mut accepted = headers.get_all(header::ACCEPT).iter();
-    if accepted.any(|value| {
-        value
-            .to_str()
-            .is_ok_and(|value| value.contains("text/event-stream"))
-    }) {
-        return Ok(answering.stream(state.config.heartbeat, state.config.retry_delay()));
-    }
-    answering.document().await
-}
-
-/// Returns true for a token of progress, which the gateway repeats.
-fn is_token(token: &Value) -> bool {
-    match token {
-        Value::Number(_) => true,
-        Value::String(text) => text.len() <= MAX_KEY_BYTES,
-        _ => false,
-    }
+    answering.answer(state, headers).await
 }
 
 /// Sends the message of a call, at most once for a key. Returns the conversation and the message.
@@ -216,37 +181,4 @@ fn is_of_arguments(code: Code) -> bool {
             | Code::ConversationNotFound
             | Code::UnknownAgent
     )
-}
-
-/// Returns the key of a call: the client's own key, or else the request's id in the client's session. Without both, each
-/// request is a call of its own.
-fn key(headers: &HeaderMap, request: &Request) -> Result<Option<String>, Problem> {
-    let own = match request.meta(KEY) {
-        None | Some(Value::Null) => idempotency_key(headers)?,
-        Some(Value::String(key)) if (1..=MAX_KEY_BYTES).contains(&key.len()) => Some(key.clone()),
-        Some(_) => {
-            let detail = format!("`_meta.{KEY}` must be a text of 1 to {MAX_KEY_BYTES} bytes.");
-            return Err(Problem::new(Code::InvalidParameter, detail));
-        }
-    };
-    Ok(own.map(|key| key_of_client(&key)).or_else(|| {
-        let session = era::session(headers)?;
-        Some(key_of_request(session, &request.id))
-    }))
-}
-
-/// Returns the key of a call with a key of its own.
-pub(super) fn key_of_client(key: &str) -> String {
-    format!("key\0{key}")
-}
-
-/// Returns the key of a request in a session.
-pub(super) fn key_of_request(session: &str, id: &rmcp::model::RequestId) -> String {
-    let id = serde_json::to_string(id).unwrap_or_default();
-    format!("session\0{session}\0{id}")
-}
-
-/// The status of an accepted notification.
-pub(super) fn accepted() -> Response {
-    StatusCode::ACCEPTED.into_response()
 }

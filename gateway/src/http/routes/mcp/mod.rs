@@ -2,7 +2,7 @@
 //!
 //! - `rpc`: messages of JSON-RPC; `era`: the versions of the protocol, and their headers
 //! - `about`: the handshakes
-//! - `tools`: the list of tools; `call`: calls
+//! - `tools`: the list of tools; `call`: calls; `keys`: the keys of calls
 //! - `waiting`: the wait for the end of a turn; `progress`: the progress in words; `stream`: the answer of a waiting call
 //! - `result`: the result of a turn as the result of a call
 //! - `tasks`, `task_id`: tasks, which are messages with their turns
@@ -13,6 +13,7 @@
 mod about;
 mod call;
 mod era;
+mod keys;
 mod progress;
 mod result;
 mod rpc;
@@ -100,9 +101,9 @@ async fn receive(
                 caller.require(Scope::Write)?;
                 tasks::cancelled(&state, &caller, &headers, &params).await?;
             }
-            Ok(call::accepted())
+            Ok(StatusCode::ACCEPTED.into_response())
         }
-        Ok(Incoming::Response) => Ok(call::accepted()),
+        Ok(Incoming::Response) => Ok(StatusCode::ACCEPTED.into_response()),
         Err(error) => Ok(error.response(StatusCode::BAD_REQUEST, None)),
     }
 }

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 /// The most bytes of a request's id. The answer repeats the id, and so does the position of a stream.
 const MAX_ID_BYTES: usize = 256;
+/// The most bytes of a token for progress.
+const MAX_TOKEN_BYTES: usize = 512;
 
 /// A message from a client.
 #[derive(Debug)]
@@ -36,6 +38,18 @@ impl Request {
     /// Returns a field of the request's metadata.
     pub(super) fn meta(&self, key: &str) -> Option<&Value> {
         meta_of(&self.params, key)
+    }
+
+    /// Returns the token for progress, if the client wants progress. Each notification repeats the token, so a long token
+    /// counts as no token.
+    pub(super) fn progress_token(&self) -> Option<Value> {
+        let token = self.meta("progressToken")?;
+        let is_token = match token {
+            Value::Number(_) => true,
+            Value::String(text) => text.len() <= MAX_TOKEN_BYTES,
+            _ => false,
+        };
+        is_token.then(|| token.clone())
     }
 
     /// Returns a parameter with a text.

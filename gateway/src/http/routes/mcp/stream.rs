@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::{
     Json,
     body::Bytes,
+    http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -25,6 +26,7 @@ use crate::{
     http::{
         event_stream,
         problem::{Code, Problem},
+        state::GatewayState,
     },
     live::sse,
 };
@@ -66,8 +68,26 @@ impl Position {
 }
 
 impl Answering {
+    /// Answers in the form that the client takes.
+    pub(super) async fn answer(
+        self,
+        state: &GatewayState,
+        headers: &HeaderMap,
+    ) -> Result<Response, Problem> {
+        let mut accepted = headers.get_all(header::ACCEPT).iter();
+        let is_stream = |value: &HeaderValue| {
+            value
+                .to_str()
+                .is_ok_and(|value| value.contains("text/event-stream"))
+        };
+        if accepted.any(is_stream) {
+            return Ok(self.stream(state.config.heartbeat, state.config.retry_delay()));
+        }
+        self.document().await
+    }
+
     /// Answers with one document after the end of the turn.
-    pub(super) async fn document(mut self) -> Result<Response, Problem> {
+    async fn document(mut self) -> Result<Response, Problem> {
         loop {
             let result = match self.waiting.next().await {
                 Step::Progress(_) => continue,
@@ -185,4 +205,25 @@ pub(super) fn of_problem(problem: &Problem) -> RpcError {
     let mut error = RpcError::new(ErrorCode(-32000), problem.detail());
     error.data = Some(json!({"code": problem.code().as_str()}));
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_position_or_is_refused(
+            text in "\\PC{0,60}",
+            json in r#"\{("[tipnx]":("[a-z@/]{0,6}"|[0-9-]{1,4}|null|\{\}),?){0,4}\}"#,
+        ) {
+            for text in [text, URL_SAFE_NO_PAD.encode(json)] {
+                if let Some((position, task)) = Position::parse(&text) {
+                    prop_assert_eq!(position.task, task.to_string());
+                }
+            }
+        }
+    }
 }

@@ -6,17 +6,16 @@ use everturn_store::{
     Conversation, McpCallCursor, OutsideTool, PageLimit, TurnResult, TurnState, mcp_message_id,
 };
 use rmcp::model::{
-    CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, RequestId, Task, TaskAckResult,
-    TaskPayload, TaskStatus,
+    CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskAckResult, TaskPayload,
+    TaskStatus,
 };
 use serde_json::{Value, json};
 
 use super::{
     super::cancel,
-    call::{self, key_of_client, key_of_request},
-    era::{self, Era},
-    result,
-    rpc::{Request, RpcError, meta_of},
+    era::Era,
+    keys, result,
+    rpc::{Request, RpcError},
     stream::Answering,
     task_id::TaskId,
     waiting::{Waiting, found},
@@ -242,13 +241,13 @@ pub(super) async fn result(
     let related = json!({"taskId": known.task.to_string()});
     let answering = Answering {
         waiting: Waiting::new(state, caller, conversation, known.task, permit),
-        token: request.meta("progressToken").cloned(),
+        token: request.progress_token(),
         era,
         id: request.id,
         meta: Some(json!({"io.modelcontextprotocol/related-task": related})),
         count: 0,
     };
-    Ok(call::answer(state, headers, answering).await?)
+    Ok(answering.answer(state, headers).await?)
 }
 
 /// Answers `tasks/cancel`.
@@ -347,14 +346,9 @@ pub(super) async fn cancelled(
     headers: &axum::http::HeaderMap,
     params: &JsonObject,
 ) -> Result<(), Problem> {
-    let key = match meta_of(params, call::KEY) {
-        Some(Value::String(key)) => Some(key_of_client(key)),
-        _ => era::session(headers).and_then(|session| {
-            let id: RequestId = serde_json::from_value(params.get("requestId")?.clone()).ok()?;
-            Some(key_of_request(session, &id))
-        }),
+    let Some(key) = keys::of_cancel(headers, params) else {
+        return Ok(());
     };
-    let Some(key) = key else { return Ok(()) };
     let results = &state.ports.turn_results;
     let id = mcp_message_id(&caller.access, &key);
     let Some(call) = results.mcp_call(&caller.access, &id).await? else {
