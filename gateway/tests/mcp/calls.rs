@@ -107,7 +107,7 @@ async fn the_same_call_again_joins_its_turn_and_costs_nothing() {
     let facts = |result: &Value| result["structuredContent"].clone();
     assert_eq!(facts(&joined)["answer"], "42");
     assert_eq!(facts(&later), facts(&joined));
-    assert_eq!(gateway.store.messages().len(), 1);
+    assert_eq!(sent(&gateway), 1);
     assert!(
         !gateway
             .turns
@@ -188,7 +188,7 @@ async fn another_gateway_continues_a_cut_stream() {
         ),
         (400, &json!("invalid_parameter"))
     );
-    assert_eq!(gateway.store.messages().len(), 1);
+    assert_eq!(sent(&gateway), 1);
 }
 
 #[tokio::test]
@@ -315,13 +315,11 @@ async fn a_caller_reaches_only_its_own_conversations() {
         let (conversation_id, message_id) = waiting(&gateway).await;
         Turn::begin(&gateway.store, &conversation_id, &message_id).complete("another answer");
     }
-    assert_eq!(
-        gateway
-            .store
-            .messages()
-            .iter()
-            .filter(|message| message.1 == "hi")
-            .count(),
-        3
-    );
+    assert_eq!(sent(&gateway), 3);
+}
+
+/// The number of messages `hi` from clients.
+fn sent(gateway: &TestGateway) -> usize {
+    let messages = gateway.store.messages();
+    messages.iter().filter(|message| message.1 == "hi").count()
 }

@@ -59,9 +59,10 @@ pub(super) async fn call(
     let key = keys::of_call(headers, &request)?;
     let is_task = tasks::is_wanted(&era, &request);
     // A call without a permit to wait sends no message, because nobody would get the answer.
-    let permit = match is_task {
-        true => None,
-        false => Some(state.stream_permit(caller).await?),
+    let permit = if is_task {
+        None
+    } else {
+        Some(state.stream_permit(caller).await?)
     };
     let begun = begin(state, caller, name, &request, key).await;
     let (conversation, task) = match begun {
@@ -99,16 +100,15 @@ async fn begin(
     let content = Content::checked(state, Some(arguments.message), Vec::new())?;
     let key = key.unwrap_or_else(|| Uuid::new_v4().to_string());
     let client_message_id = mcp_message_id(&caller.access, &key);
-    let conversation = match arguments.conversation {
-        Some(name) => state.conversation(caller, &Name::checked(name)?).await?,
-        None => {
-            let id = conversations::id_of_key(caller, &client_message_id);
-            let new = NewProperties {
-                agent: Some(agent.to_owned()),
-                ..NewProperties::default()
-            };
-            for_message(state, caller, Some(id), new, None).await?
-        }
+    let conversation = if let Some(name) = arguments.conversation {
+        state.conversation(caller, &Name::checked(name)?).await?
+    } else {
+        let id = conversations::id_of_key(caller, &client_message_id);
+        let new = NewProperties {
+            agent: Some(agent.to_owned()),
+            ..NewProperties::default()
+        };
+        for_message(state, caller, Some(id), new, None).await?
     };
     if conversation.agent != agent {
         let detail = format!(

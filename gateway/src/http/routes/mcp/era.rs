@@ -113,9 +113,8 @@ impl Era {
     /// Returns the status of a response with an error.
     pub(super) fn status(&self, code: ErrorCode) -> StatusCode {
         match (self, code) {
-            (Self::Handshake(_), _) => StatusCode::OK,
+            (Self::Handshake(_), _) | (Self::Alone, ErrorCode::INTERNAL_ERROR) => StatusCode::OK,
             (Self::Alone, ErrorCode::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
-            (Self::Alone, ErrorCode::INTERNAL_ERROR) => StatusCode::OK,
             (Self::Alone, _) => StatusCode::BAD_REQUEST,
         }
     }

@@ -106,16 +106,11 @@ impl Answering {
 
     /// Answers with a stream. `retry` is the time after which a client continues a cut stream.
     pub(super) fn stream(self, heartbeat: Duration, retry: Duration) -> Response {
-        let first = match self.era.begins_with_an_id() {
-            // The specification of 2025-11-25 begins a stream with an id and without data.
-            true => format!(
-                "id: {}\nretry: {}\ndata:\n\n",
-                self.position(),
-                retry.as_millis()
-            ),
-            false => String::new(),
-        };
-        let first = (!first.is_empty()).then_some(first);
+        // The specification of 2025-11-25 begins a stream with an id and without data.
+        let first = self.era.begins_with_an_id().then(|| {
+            let (position, retry) = (self.position(), retry.as_millis());
+            format!("id: {position}\nretry: {retry}\ndata:\n\n")
+        });
         let chunks = stream::unfold(Some((self, first)), move |state| async move {
             let (mut answering, first) = state?;
             if let Some(first) = first {
@@ -182,9 +177,10 @@ impl Answering {
 
     fn event(&mut self, message: &Value) -> String {
         self.count = self.count.saturating_add(1);
-        let id = match self.era.can_continue() {
-            true => format!("id: {}\n", self.position()),
-            false => String::new(),
+        let id = if self.era.can_continue() {
+            format!("id: {}\n", self.position())
+        } else {
+            String::new()
         };
         format!("{id}event: message\ndata: {message}\n\n")
     }

@@ -78,12 +78,11 @@ impl Known {
 
     fn status(&self, era: &Era) -> TaskStatus {
         match (&self.found.state, era) {
-            (TurnState::Waiting, _) => TaskStatus::Working,
             // Without a handshake, the state promises requests to the client. A person answers elsewhere.
             (TurnState::Running { .. }, Era::Handshake(_)) if self.waits.is_some() => {
                 TaskStatus::InputRequired
             }
-            (TurnState::Running { .. }, _) => TaskStatus::Working,
+            (TurnState::Waiting | TurnState::Running { .. }, _) => TaskStatus::Working,
             (TurnState::Ended { status, .. }, _) => match (status, era) {
                 (AgentExecutionStatus::Cancelled, _) => TaskStatus::Cancelled,
                 (AgentExecutionStatus::Completed, _) | (_, Era::Alone) => TaskStatus::Completed,

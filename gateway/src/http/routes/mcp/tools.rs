@@ -49,7 +49,7 @@ pub(super) fn list(
     agents.truncate(PAGE);
     let last = agents.last().filter(|_| has_more);
     let last = last.map(|agent| agent.definition.name.clone());
-    let tools = agents.into_iter().map(|agent| tool(agent)).collect();
+    let tools = agents.into_iter().map(tool).collect();
     let mut result = ListToolsResult::with_all_items(tools);
     result.next_cursor = last;
     result.ttl_ms = Some(FRESH_MS);
