@@ -13,9 +13,9 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientNotification,
-        ClientRequest, CustomNotification, GetExtensions, JsonObject, PaginatedRequestParams,
-        PingRequest, RequestId, RequestMetaObject, ServerPeerInfo, ServerResult,
-        SubscriptionFilter, Tool,
+        ClientRequest, CustomNotification, ErrorCode, GetExtensions, JsonObject,
+        PaginatedRequestParams, PingRequest, RequestId, RequestMetaObject, ServerPeerInfo,
+        ServerResult, SubscriptionFilter, Tool,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
@@ -225,8 +225,12 @@ impl Connection {
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answer = tokio::time::timeout(PING_TIMEOUT, self.peer.send_request(ping)).await;
-        // A ping without an answer in time does not count as refused, because the server may be busy.
-        !matches!(answer, Ok(Err(_)))
+        // A ping without an answer in time does not count as refused, because the server may be busy. Some servers know no pings.
+        match answer {
+            Ok(Err(ServiceError::McpError(refusal))) => refusal.code == ErrorCode::METHOD_NOT_FOUND,
+            Ok(Err(_)) => false,
+            Ok(Ok(_)) | Err(_) => true,
+        }
     }
 
     /// Returns true for a connection of the newer protocol, in which a client cancels a call over HTTP by closing its

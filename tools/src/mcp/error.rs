@@ -108,8 +108,9 @@ impl CallError {
     /// Returns true when the connection is unusable. The next call makes a new connection.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
-            Self::NotSent | Self::Service(ServiceError::TransportClosed) => true,
+            Self::NotSent => true,
             Self::Service(ServiceError::TransportSend(sent)) => ends_connection(&*sent.error),
+            // `TransportClosed` also means that the call's own stream of events broke off. A closed connection ends by itself.
             Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
         }
     }
@@ -142,6 +143,7 @@ impl CallError {
         match self {
             Self::Service(ServiceError::McpError(refusal)) => {
                 SERVER_ERRORS.contains(&refusal.code.0)
+                    || refusal.message.to_ascii_lowercase().contains("session")
             }
             Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
         }
@@ -159,7 +161,20 @@ impl CallError {
 
     /// Returns true when the tool was certainly not called, because the connection was missing or unknown to the server.
     pub(super) fn is_lost_connection(&self) -> bool {
-        self.was_not_called() && self.post_error().is_none()
+        self.was_not_called() && self.post_error().is_none() && self.challenged().is_none()
+    }
+
+    /// Returns the status of a refusal that asks for other credentials.
+    fn challenged(&self) -> Option<StatusCode> {
+        let status = |error: &HttpError| match error {
+            StreamableHttpError::AuthRequired(_) => Some(StatusCode::UNAUTHORIZED),
+            StreamableHttpError::InsufficientScope(_) => Some(StatusCode::FORBIDDEN),
+            _ => None,
+        };
+        match self {
+            Self::Service(ServiceError::TransportSend(sent)) => find(&*sent.error, status),
+            Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => None,
+        }
     }
 
     /// Converts the failed call into an error for the model. Details stay in the log, because they may contain
@@ -172,6 +187,11 @@ impl CallError {
         }
         if let Some(error) = self.post_error() {
             return self.not_answered(server, effect, error);
+        }
+        if let Some(status) = self.challenged() {
+            return ToolError::Failed(format!(
+                "MCP server `{server}` refused the call: HTTP {status}. The tool was not called."
+            ));
         }
         if self.was_not_called() {
             return ToolError::Failed(format!(
@@ -262,7 +282,7 @@ fn was_turned_away(error: &(dyn Error + Send + Sync + 'static)) -> bool {
                 ..
             }) => {
                 let is_early = *status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some();
-                is_early || BEFORE_THE_TOOL.contains(status)
+                is_early || status.is_redirection() || BEFORE_THE_TOOL.contains(status)
             }
             Some(PostError::Unreadable(_)) => false,
             None => authorized::reason(error).is_some(),

@@ -16,6 +16,7 @@ use tokio::{process::Command, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    answered::Answered,
     error::ConnectError,
     handler::Handler,
     http,
@@ -118,7 +119,7 @@ impl Handshake<'_> {
             }
             ServerLocation::Command { .. } => {
                 let child = self.start(ending.clone()).await?;
-                let log = child.log().clone();
+                let (log, child) = (child.log().clone(), Answered::new(child));
                 let greeted = serve_client_with_lifecycle_and_ct(handler, child, lifecycle, stop);
                 match greeted.await {
                     Ok(running) => running,
@@ -129,7 +130,7 @@ impl Handshake<'_> {
                 let (headers, told) = self.headers().await?;
                 let way = http::way(self.options, &headers, told).map_err(ConnectError::Options)?;
                 let transport = SseTransport::open(way, url).await;
-                let transport = transport.map_err(ConnectError::Stream)?;
+                let transport = Answered::new(transport.map_err(ConnectError::Stream)?);
                 let greeted =
                     serve_client_with_lifecycle_and_ct(handler, transport, lifecycle, stop);
                 greeted.await.map_err(Box::new)?

@@ -7,6 +7,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use reqwest::{
+    StatusCode,
     header::{HeaderName, HeaderValue},
     redirect,
 };
@@ -16,11 +17,14 @@ use rmcp::transport::{
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::{http_client::HttpClient, options::ServerOptions, sse::Way, told::Told};
 
 /// The time limit for reaching the server. A call may then take as long as the tool's time-out.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most redirects of a request.
+const MAX_REDIRECTS: usize = 3;
 /// The most tries to resume a broken stream of events. A server that keeps its events answers the call on a resumed
 /// stream.
 const RESUMES: usize = 3;
@@ -73,12 +77,27 @@ pub(super) fn way(
 fn client() -> Result<reqwest::Client, String> {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        // The URL is the operator's, so headers with secrets must not follow a redirect.
-        .redirect(redirect::Policy::none())
+        .redirect(redirect::Policy::custom(follow))
         // rmcp does so too: an unread body would stall the next request by 40 ms.
         .pool_max_idle_per_host(0)
         .build()
         .map_err(|error| format!("no HTTP client can be made: {error}"))
+}
+
+/// Follows a redirect that keeps the method and the origin: frameworks redirect `/mcp` to `/mcp/`. The URL is the operator's,
+/// so headers with secrets do not go to another origin.
+fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps_method = matches!(
+        attempt.status(),
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    let origin = attempt.previous().first().map(Url::origin);
+    let keeps_origin = origin.is_some_and(|origin| origin == attempt.url().origin());
+    if keeps_method && keeps_origin && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
 }
 
 /// Resumes a broken stream of events a few times, then ends the connection, because the server is gone or has

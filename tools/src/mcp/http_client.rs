@@ -1,4 +1,4 @@
-//! The HTTP client below a server's connection. rmcp's client shakes hands, and `post` sends the requests after the handshake.
+//! The HTTP client below a server's connection. rmcp's client asks `server/discover`, and `post` sends all other messages.
 //! Requests carry a token if the server requires one, and secrets are cut out of every answer.
 
 use std::{collections::HashMap, sync::Arc};
@@ -63,13 +63,13 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let request = request_of(&message);
+        let recipient = recipient(&message);
         let sent = authorized::send(self.told.access.as_deref(), |token| {
             let token = token.or_else(|| auth_header.clone());
             self.post(
                 &uri,
                 &message,
-                request.clone(),
+                recipient.clone(),
                 session_id.clone(),
                 token,
                 custom_headers.clone(),
@@ -132,14 +132,16 @@ impl StreamableHttpClient for HttpClient {
         max_sse_event_size: usize,
     ) -> Result<BoxedSseResponse, HttpError> {
         let stream = authorized::send(self.told.access.as_deref(), |token| {
-            self.client.get_stream_with_max_sse_event_size(
-                Arc::clone(&uri),
-                session_id.clone(),
-                last_event_id.clone(),
-                token.or_else(|| auth_header.clone()),
-                custom_headers.clone(),
-                max_sse_event_size,
-            )
+            let post = Post {
+                server: Arc::clone(&self.server),
+                uri: &uri,
+                request: None,
+                session_id: session_id.clone(),
+                token: token.or_else(|| auth_header.clone()),
+                headers: custom_headers.clone(),
+                max_bytes: max_sse_event_size,
+            };
+            post.listen(&self.client, last_event_id.clone())
         });
         match stream.await {
             Ok(stream) => Ok(self.told.cut_stream(stream)),
@@ -149,47 +151,59 @@ impl StreamableHttpClient for HttpClient {
 }
 
 impl HttpClient {
-    /// Sends a message. `request` is the id of a request after the handshake.
     #[expect(clippy::too_many_arguments, reason = "the arguments of rmcp's trait")]
     async fn post(
         &self,
         uri: &Arc<str>,
         message: &ClientJsonRpcMessage,
-        request: Option<RequestId>,
+        recipient: Recipient,
         session_id: Option<Arc<str>>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
         max_bytes: usize,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let Some(request) = request else {
-            let (uri, message) = (Arc::clone(uri), message.clone());
-            let sent = self.client.post_message_with_max_sse_event_size(
-                uri, message, session_id, token, headers, max_bytes,
-            );
-            return sent.await;
+        let request = match recipient {
+            Recipient::Rmcp => {
+                let (uri, message) = (Arc::clone(uri), message.clone());
+                let sent = self.client.post_message_with_max_sse_event_size(
+                    uri, message, session_id, token, headers, max_bytes,
+                );
+                return sent.await;
+            }
+            Recipient::Request(id) => Some(id),
+            Recipient::Nobody => None,
         };
         let post = Post {
             server: Arc::clone(&self.server),
             uri,
-            message,
             request,
             session_id,
             token,
             headers,
             max_bytes,
         };
-        post.send(&self.client).await
+        post.send(&self.client, message).await
     }
 }
 
-/// Returns the id of a request after the handshake.
-fn request_of(message: &ClientJsonRpcMessage) -> Option<RequestId> {
-    let JsonRpcMessage::Request(request) = message else {
-        return None;
-    };
-    match request.request {
-        // rmcp negotiates the protocol with the details of its own POST.
-        ClientRequest::DiscoverRequest(_) | ClientRequest::InitializeRequest(_) => None,
-        _ => Some(request.id.clone()),
+/// Who waits for the answer to a message.
+#[derive(Clone)]
+enum Recipient {
+    /// rmcp, which negotiates the protocol with the details of its own POST.
+    Rmcp,
+    Request(RequestId),
+    /// The message is a notification or an answer.
+    Nobody,
+}
+
+fn recipient(message: &ClientJsonRpcMessage) -> Recipient {
+    match message {
+        JsonRpcMessage::Request(request) => match request.request {
+            ClientRequest::DiscoverRequest(_) => Recipient::Rmcp,
+            _ => Recipient::Request(request.id.clone()),
+        },
+        JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Error(_) => Recipient::Nobody,
     }
 }

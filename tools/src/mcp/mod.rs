@@ -9,10 +9,10 @@
 //! - `connection`: the list of tools, and a call with its progress and cancel
 //! - `handshake`: the start of a connection; `handler`: the server's notifications
 //! - `status`: the state of a server, for operators and models; `stderr`: the last words of a program
-//! - `stdio`: a server as a child process, with bounded messages
-//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`; `post`: a request over HTTP;
-//!   `sse`: the older transport with one stream of events
-//! - `lenient`: reads messages that are almost exact
+//! - `stdio`: a server as a child process, with bounded messages; `lines`: messages in several lines
+//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`; `post`: a message over HTTP;
+//!   `events`: reads a stream of events; `sse`: the older transport with one stream of events
+//! - `lenient`: reads messages that are almost exact; `answered`: errors without a request
 //! - `oauth`: access tokens for a server behind a URL; `authorized`: requests with tokens; `told`: secrets that the
 //!   server must not repeat
 //! - `catalog`: turns a server's list into tools for agents
@@ -22,15 +22,18 @@
 //! A server never stops a worker or fails a turn. While a server is away, its tools are not offered, and a call of
 //! such a tool ends as an error that the model can read.
 
+mod answered;
 mod authorized;
 mod catalog;
 mod connection;
 mod error;
+mod events;
 mod handler;
 mod handshake;
 mod http;
 mod http_client;
 mod lenient;
+mod lines;
 mod link;
 mod oauth;
 pub mod options;

@@ -1,24 +1,33 @@
-//! The POST of a request to a server behind a URL, after the handshake.
+//! The requests by HTTP to a server behind a URL, besides `server/discover`.
 //!
 //! rmcp's POST reads no body of a 404, drops an error with another id, and refuses every answer that is not exact. This POST
 //! reads leniently, and tells a refusal by HTTP from an answer.
 //!
-//! Must not be here: the consequences for the call (`error.rs`).
+//! Must not be here: the consequences for the call (`error.rs`), and the events of a stream (`events.rs`).
 
-use std::{collections::HashMap, io, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use reqwest::{
     Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{
+        ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+    },
 };
 use rmcp::{
     model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId},
     transport::{
         common::{
             client_side_sse::BoxedSseResponse,
-            http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE},
+            http_header::{
+                EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
+            },
         },
         streamable_http_client::{
             AuthRequiredError, InsufficientScopeError, StreamableHttpError,
@@ -26,9 +35,10 @@ use rmcp::{
         },
     },
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 
 use super::{
+    events,
     lenient::{self, Message},
     told::HttpError,
 };
@@ -83,13 +93,13 @@ impl From<PostError> for HttpError {
     }
 }
 
-/// A request to send.
+/// A message to send, or a stream to open.
 pub(super) struct Post<'a> {
     /// The server's name in the log.
     pub(super) server: Arc<str>,
     pub(super) uri: &'a str,
-    pub(super) message: &'a ClientJsonRpcMessage,
-    pub(super) request: RequestId,
+    /// The id of a request; `None` for a notification or an answer.
+    pub(super) request: Option<RequestId>,
     pub(super) session_id: Option<Arc<str>>,
     pub(super) token: Option<String>,
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
@@ -98,59 +108,98 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
+    /// Sends a message.
     pub(super) async fn send(
         self,
         client: &reqwest::Client,
+        message: &ClientJsonRpcMessage,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let accepted = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
-        let mut post = client.post(self.uri).header(ACCEPT, accepted);
-        if let Some(token) = &self.token {
-            post = post.bearer_auth(token);
-        }
-        for (name, value) in &self.headers {
-            post = post.header(name, value);
-        }
-        if let Some(session_id) = &self.session_id {
-            post = post.header(HEADER_SESSION_ID, &**session_id);
-        }
-        let response = post.json(self.message).send().await?;
-        match response.status() {
+        let post = client.post(self.uri).header(ACCEPT, accepted);
+        let response = self.with_headers(post).json(message).send().await?;
+        let status = response.status();
+        match (&self.request, status) {
             // The answer comes on the stream of the session.
-            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
+            (Some(_), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            status if status.is_success() => self.answer(response).await,
-            status => self.refusal(status, response).await,
+            (Some(_), status) if status.is_success() => self.answer(response).await,
+            // Nobody waits for the server's opinion of a notification.
+            (None, status) if status.is_success() => Ok(StreamableHttpPostResponse::Accepted),
+            _ => self.refusal(status, response).await,
+        }
+    }
+
+    /// Opens the stream of events of a session, perhaps after an event of an earlier stream.
+    pub(super) async fn listen(
+        self,
+        client: &reqwest::Client,
+        last_event_id: Option<String>,
+    ) -> Result<BoxedSseResponse, HttpError> {
+        let accepted = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
+        let mut get = client.get(self.uri).header(ACCEPT, accepted);
+        if let Some(id) = last_event_id {
+            get = get.header(HEADER_LAST_EVENT_ID, id);
+        }
+        let response = self.with_headers(get).send().await?;
+        match response.status() {
+            status if status.is_success() && has_events(&response) => {
+                let events = events::events(response, self.max_bytes);
+                Ok(delivered(self.server, None, events))
+            }
+            // A page for people, for example.
+            status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            status => match challenge_of(status, &response) {
+                Some(error) => Err(error),
+                None => Err(refused(status, response).await.into()),
+            },
+        }
+    }
+
+    fn with_headers(&self, mut request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        match &self.session_id {
+            Some(session_id) => request.header(HEADER_SESSION_ID, &**session_id),
+            None => request,
         }
     }
 
     async fn answer(self, response: Response) -> Result<StreamableHttpPostResponse, HttpError> {
         let session = text_of(&response, HEADER_SESSION_ID);
-        let content_type = text_of(&response, CONTENT_TYPE).unwrap_or_default();
-        if content_type.starts_with(EVENT_STREAM_MIME_TYPE) {
-            let events = self.events(response);
+        if has_events(&response) {
+            let events = events::events(response, self.max_bytes);
+            let events = delivered(self.server, self.request, events);
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let max_bytes = self.max_bytes;
         let Some(body) = read_body(response, max_bytes).await? else {
             return Err(too_large(max_bytes).into());
         };
-        let message = self.read(&body)?;
-        Ok(StreamableHttpPostResponse::Json(message, session))
-    }
-
-    /// Reads the answer in a body.
-    fn read(&self, body: &str) -> Result<Message, PostError> {
-        let Some(reading) = lenient::read(body) else {
-            return Err(PostError::Unreadable(format!(
-                "it is no message of JSON-RPC{}",
-                said_text(&excerpt(body))
-            )));
-        };
-        if !reading.flaws.is_empty() {
-            lenient::warn(&self.server, &reading.flaws);
+        let mut reading = lenient::read(&body);
+        lenient::warn(&self.server, &reading.flaws);
+        if let [_one] = reading.messages.as_slice() {
+            let message = reading.messages.remove(0);
+            let message = correlated(self.request.as_ref(), message)?;
+            return Ok(StreamableHttpPostResponse::Json(message, session));
         }
-        correlated(&self.request, reading.message)
+        let mut events = events::events_in(&body, max_bytes);
+        if !reading.messages.is_empty() {
+            // A batch.
+            events = vec![Sse::default().data(body)];
+        } else if !events.iter().any(|event| event.data.is_some()) {
+            let what = format!("it is no message of JSON-RPC{}", said_text(&excerpt(&body)));
+            return Err(PostError::Unreadable(what).into());
+        }
+        let events = stream::iter(events.into_iter().map(Ok)).boxed();
+        let events = delivered(self.server, self.request, events);
+        Ok(StreamableHttpPostResponse::Sse(events, session))
     }
 
     /// Tells what a status other than success means. An error of JSON-RPC with the request's id is an answer.
@@ -159,36 +208,29 @@ impl Post<'_> {
         status: StatusCode,
         response: Response,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let challenge = text_of(&response, WWW_AUTHENTICATE);
-        match (status, challenge) {
-            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
-                let required = AuthRequiredError::new(challenge);
-                return Err(StreamableHttpError::AuthRequired(required));
-            }
-            (StatusCode::FORBIDDEN, Some(challenge)) => {
-                let scope = InsufficientScopeError::new(challenge, None);
-                return Err(StreamableHttpError::InsufficientScope(scope));
-            }
-            _ => {}
+        if let Some(error) = challenge_of(status, &response) {
+            return Err(error);
         }
+        let moved = moved_to(status, &response);
         let retry_after = text_of(&response, RETRY_AFTER).and_then(|value| seconds_of(&value));
         // A refusal whose body breaks off is a refusal.
         let body = read_body(response, MAX_REFUSAL_BYTES).await;
         let body = body.ok().flatten().unwrap_or_default();
-        let error = match lenient::read(&body).map(|reading| reading.message) {
+        let mut messages = lenient::read(&body).messages.into_iter();
+        let error = match messages.next() {
             Some(JsonRpcMessage::Error(error)) => Some(error),
             _ => None,
         };
-        let is_own = |id: &RequestId| is_same(id, &self.request);
-        if let Some(error) = &error
-            && error.id.as_ref().is_some_and(is_own)
+        if let (Some(error), Some(request)) = (&error, &self.request)
+            && error.id.as_ref().is_some_and(|id| is_same(id, request))
         {
             let mut error = error.clone();
-            error.id = Some(self.request);
+            error.id = Some(request.clone());
             let message = JsonRpcMessage::Error(error);
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
         let said = error.map_or_else(|| excerpt(&body), |error| error.error.message.into_owned());
+        let said = moved.unwrap_or(said);
         let names_session = said.to_ascii_lowercase().contains("session");
         let is_session = match status {
             StatusCode::NOT_FOUND => true,
@@ -198,6 +240,10 @@ impl Post<'_> {
         if is_session && self.session_id.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
+        if self.request.is_none() && status.is_client_error() {
+            tracing::debug!(server = %self.server, %status, "an MCP server refused a notification");
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
         Err(PostError::Refused {
             status,
             retry_after,
@@ -205,103 +251,101 @@ impl Post<'_> {
         }
         .into())
     }
+}
 
-    /// Reads the events of a stream leniently. An event over the limit ends this request alone.
-    fn events(self, response: Response) -> BoxedSseResponse {
-        let Self {
-            server,
-            request,
-            max_bytes,
-            ..
-        } = self;
-        let events = events(response, max_bytes).map(move |event| match event {
-            Ok(mut event) => {
-                event.data = event.data.map(|data| mended(&server, data));
-                Ok(event)
-            }
-            Err(error) if is_too_large(&error) => {
-                tracing::warn!(%server, max_bytes, "an MCP server sent an event over the limit (`max_message_bytes`)");
-                let error = lenient::unreadable(request.clone(), &too_large(max_bytes).to_string());
-                let error = serde_json::to_string(&error).unwrap_or_default();
-                Ok(Sse::default().data(error))
-            }
-            Err(error) => Err(error),
-        });
-        events.boxed()
+/// Returns the events with exact messages, one in an event. `request` is the id of the request that the stream answers.
+fn delivered(
+    server: Arc<str>,
+    request: Option<RequestId>,
+    events: BoxedSseResponse,
+) -> BoxedSseResponse {
+    let events = events.flat_map(move |event| match event {
+        Ok(event) => stream::iter(mended(&server, request.as_ref(), event))
+            .map(Ok)
+            .boxed(),
+        Err(error) => stream::iter([Err(error)]).boxed(),
+    });
+    events.boxed()
+}
+
+/// Returns an event for each message of an event. The last of them has the event's id, so that a stream that is resumed skips
+/// no message.
+fn mended(server: &str, request: Option<&RequestId>, event: Sse) -> VecDeque<Sse> {
+    let reading = lenient::read(event.data.as_deref().unwrap_or_default());
+    lenient::warn(server, &reading.flaws);
+    let messages = reading.messages.into_iter().map(|message| {
+        let is_answer = matches!(
+            message,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
+        );
+        match request {
+            Some(id) if is_answer => correlated(Some(id), message)
+                .unwrap_or_else(|why| lenient::unreadable(id.clone(), &why.to_string())),
+            _ => message,
+        }
+    });
+    let data = messages.filter_map(|message| serde_json::to_string(&message).ok());
+    let mut mended: VecDeque<Sse> = data.map(|data| Sse::default().data(data)).collect();
+    if mended.is_empty() {
+        mended.push_back(Sse::default());
+    }
+    if let Some(first) = mended.front_mut() {
+        first.retry = event.retry;
+    }
+    if let Some(last) = mended.back_mut() {
+        last.id = event.id;
+    }
+    mended
+}
+
+fn has_events(response: &Response) -> bool {
+    has_type(response, EVENT_STREAM_MIME_TYPE)
+}
+
+pub(super) fn has_json(response: &Response) -> bool {
+    has_type(response, JSON_MIME_TYPE)
+}
+
+fn has_type(response: &Response, media_type: &str) -> bool {
+    let content_type = text_of(response, CONTENT_TYPE).unwrap_or_default();
+    let content_type = content_type.trim_start().to_ascii_lowercase();
+    content_type.starts_with(media_type)
+}
+
+/// Returns the error of a refusal with a challenge.
+fn challenge_of(status: StatusCode, response: &Response) -> Option<HttpError> {
+    let challenge = text_of(response, WWW_AUTHENTICATE)?;
+    match status {
+        StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(
+            AuthRequiredError::new(challenge),
+        )),
+        StatusCode::FORBIDDEN => Some(StreamableHttpError::InsufficientScope(
+            InsufficientScopeError::new(challenge, None),
+        )),
+        _ => None,
     }
 }
 
-/// Returns the events of a response, until an event exceeds the limit.
-pub(super) fn events(response: Response, max_bytes: usize) -> BoxedSseResponse {
-    let mut size = EventSize::default();
-    let bytes = response.bytes_stream().scan(false, move |is_over, chunk| {
-        if *is_over {
-            return std::future::ready(None);
-        }
-        let chunk = chunk.map_err(io::Error::other).and_then(|chunk| {
-            *is_over = size.exceeds(max_bytes, &chunk);
-            if *is_over {
-                return Err(io::Error::other(TooLarge));
-            }
-            Ok(chunk)
-        });
-        std::future::ready(Some(chunk))
-    });
-    SseStream::from_bytes_stream(bytes).boxed()
+/// Returns the remedy when the server has moved to an address that requests do not follow.
+fn moved_to(status: StatusCode, response: &Response) -> Option<String> {
+    let location = text_of(response, LOCATION).filter(|_| status.is_redirection())?;
+    Some(format!(
+        "the server moved to {location}; set `url` to this address"
+    ))
 }
 
 /// Makes the error of a response with a status other than success.
 pub(super) async fn refused(status: StatusCode, response: Response) -> PostError {
     let retry_after = text_of(&response, RETRY_AFTER).and_then(|value| seconds_of(&value));
+    let moved = moved_to(status, &response);
     // A refusal whose body breaks off is a refusal.
     let body = read_body(response, MAX_REFUSAL_BYTES).await;
+    let said = moved.unwrap_or_else(|| excerpt(&body.ok().flatten().unwrap_or_default()));
     PostError::Refused {
         status,
         retry_after,
-        said: excerpt(&body.ok().flatten().unwrap_or_default()),
+        said,
     }
-}
-
-/// The bytes since the begin of an event.
-#[derive(Default)]
-struct EventSize {
-    bytes: usize,
-    ends_line: bool,
-}
-
-impl EventSize {
-    /// Counts a chunk. Returns true when an event exceeds the limit.
-    fn exceeds(&mut self, max_bytes: usize, chunk: &[u8]) -> bool {
-        for byte in chunk {
-            match byte {
-                b'\n' if self.ends_line => self.bytes = 0,
-                b'\r' => {}
-                _ => self.bytes += 1,
-            }
-            if *byte != b'\r' {
-                self.ends_line = *byte == b'\n';
-            }
-            if self.bytes > max_bytes {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-/// The error of an event over the limit.
-#[derive(Debug, thiserror::Error)]
-#[error("the event is too large")]
-struct TooLarge;
-
-fn is_too_large(error: &sse_stream::Error) -> bool {
-    let sse_stream::Error::Body(error) = error else {
-        return false;
-    };
-    let error = error.downcast_ref::<io::Error>();
-    error
-        .and_then(io::Error::get_ref)
-        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<TooLarge>)
 }
 
 fn too_large(max_bytes: usize) -> PostError {
@@ -310,20 +354,12 @@ fn too_large(max_bytes: usize) -> PostError {
     ))
 }
 
-/// Returns the data of an event as exact JSON, if it is a message at all.
-fn mended(server: &str, data: String) -> String {
-    match lenient::read(&data) {
-        Some(reading) if !reading.flaws.is_empty() => {
-            lenient::warn(server, &reading.flaws);
-            serde_json::to_string(&reading.message).unwrap_or(data)
-        }
-        _ => data,
-    }
-}
-
 /// Gives an answer the id of its request. An answer with another id tells nothing of this request, except that the server has
 /// read it: the official SDK of Python answers with the id `server-error` when a result cannot be serialised.
-fn correlated(request: &RequestId, message: Message) -> Result<Message, PostError> {
+fn correlated(request: Option<&RequestId>, message: Message) -> Result<Message, PostError> {
+    let Some(request) = request else {
+        return Ok(message);
+    };
     match message {
         JsonRpcMessage::Response(mut response) if is_same(&response.id, request) => {
             response.id = request.clone();
@@ -348,7 +384,10 @@ fn is_same(one: &RequestId, other: &RequestId) -> bool {
 }
 
 /// Reads a body; `None` when it has more than `max_bytes`. Invalid UTF-8 is replaced.
-async fn read_body(mut response: Response, max_bytes: usize) -> reqwest::Result<Option<String>> {
+pub(super) async fn read_body(
+    mut response: Response,
+    max_bytes: usize,
+) -> reqwest::Result<Option<String>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > max_bytes {
@@ -398,7 +437,7 @@ mod tests {
         let error = |id: Option<RequestId>| {
             let error = ErrorData::internal_error("it cannot be serialised", None);
             correlated(
-                &request,
+                Some(&request),
                 JsonRpcMessage::Error(JsonRpcError::new(id, error)),
             )
         };
@@ -421,10 +460,22 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_an_event_begins_anew_after_an_empty_line() {
-        let mut size = EventSize::default();
-        assert!(!size.exceeds(12, b"data: abc\r\n\r\ndata: a\n\ndata: "));
-        assert!(!size.exceeds(12, b"abcdef"));
-        assert!(size.exceeds(12, b"g"));
+    fn a_batch_in_an_event_is_an_event_for_each_message() {
+        let request = RequestId::Number(3);
+        let batch = r#"[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":"3","result":{}},
+            {"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"lost"}}]"#;
+        let event = Sse::default().event("result").id("7").retry(5).data(batch);
+        let mended = mended("s", Some(&request), event);
+        let field = |at: usize| (mended[at].id.as_deref(), mended[at].retry);
+        assert_eq!(mended.len(), 3);
+        assert_eq!([field(0), field(2)], [(None, Some(5)), (Some("7"), None)]);
+        let data = |at: usize| mended[at].data.clone().unwrap();
+        assert!(data(1).contains(r#""id":3"#), "{}", data(1));
+        assert!(
+            data(2).contains(r#""id":3"#) && data(2).contains("lost"),
+            "{}",
+            data(2)
+        );
+        assert!(mended.iter().all(|event| event.event.is_none()));
     }
 }

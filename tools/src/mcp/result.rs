@@ -29,9 +29,22 @@ pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolErr
         ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(format!(
             "MCP server `{server}` wants to ask a person a question, but no person is present."
         ))),
-        _ => Err(ToolError::Failed(format!(
-            "MCP server `{server}` answered without a valid result."
-        ))),
+        // The tool has run, so the model gets whatever the server gave.
+        other => Ok(Json::of(&unknown(&other))),
+    }
+}
+
+/// Returns a result without content. Protocol 2024-10-07 has the field `toolResult`.
+fn unknown(answer: &ServerResult) -> Value {
+    let mut value = json!(answer);
+    let fields = value.as_object_mut();
+    match fields {
+        Some(fields) if fields.is_empty() => json!(""),
+        Some(fields) => match fields.remove("toolResult") {
+            Some(result) => result,
+            None => value,
+        },
+        None => value,
     }
 }
 
@@ -189,6 +202,18 @@ mod tests {
         let repeated = json!({"content": [image], "structuredContent": {"content": [image]}});
         let plain = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
         assert_eq!(answer(repeated).unwrap(), plain);
+    }
+
+    #[test]
+    fn a_result_without_content_is_whatever_the_server_gave() {
+        for (given, expected) in [
+            (json!({}), json!("")),
+            (json!({"toolResult": {"n": 1}}), json!({"n": 1})),
+            (json!({"temperature": 21}), json!({"temperature": 21})),
+        ] {
+            let result: ServerResult = serde_json::from_value(given).unwrap();
+            assert_eq!(output("s", result).unwrap().to_value(), expected);
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    authorized,
+    authorized, events,
     lenient::{self, Message},
     post,
     told::{HttpError, Told},
@@ -52,6 +52,8 @@ pub(super) struct SseTransport {
     way: Way,
     endpoint: Url,
     messages: mpsc::Receiver<Message>,
+    /// For answers in the bodies of responses. The stream's end ends the connection, so the sender is weak.
+    answers: mpsc::WeakSender<Message>,
     stop: CancellationToken,
 }
 
@@ -78,7 +80,7 @@ impl SseTransport {
             }
         });
         let response = opened.await?;
-        let mut events = way.told.cut_stream(post::events(response, way.max_bytes));
+        let mut events = way.told.cut_stream(events::events(response, way.max_bytes));
         let first = timeout(ENDPOINT_TIMEOUT, endpoint(&mut events)).await;
         let first = first.map_err(|_| unfit("no event names the address of requests"))??;
         let base = Url::parse(url).map_err(|_| unfit("the URL is none"))?;
@@ -88,12 +90,13 @@ impl SseTransport {
             .filter(|endpoint| endpoint.origin() == base.origin())
             .ok_or_else(|| unfit("the address of requests has another origin"))?;
         let (sender, messages) = mpsc::channel(READ_AHEAD);
-        let stop = CancellationToken::new();
+        let (answers, stop) = (sender.downgrade(), CancellationToken::new());
         tokio::spawn(read(Arc::clone(&way.server), events, sender, stop.clone()));
         Ok(Self {
             way,
             endpoint,
             messages,
+            answers,
             stop,
         })
     }
@@ -113,6 +116,7 @@ impl Transport<RoleClient> for SseTransport {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), HttpError>> + Send + 'static {
         let (way, endpoint) = (self.way.clone(), self.endpoint.clone());
+        let answers = self.answers.clone();
         async move {
             let sent = authorized::send(way.told.access.as_deref(), |token| {
                 let post = way
@@ -127,12 +131,26 @@ impl Transport<RoleClient> for SseTransport {
                 async {
                     let response = post.send().await?;
                     match response.status() {
-                        status if status.is_success() => Ok(()),
+                        status if status.is_success() => Ok(response),
                         status => Err(post::refused(status, response).await.into()),
                     }
                 }
             });
-            sent.await.map_err(|error| way.told.cut_error(error))
+            let response = sent.await.map_err(|error| way.told.cut_error(error))?;
+            // Some servers answer here, and not on the stream.
+            if !post::has_json(&response) {
+                return Ok(());
+            }
+            let body = post::read_body(response, way.max_bytes).await;
+            let body = way.told.cut_json(body.ok().flatten().unwrap_or_default());
+            let reading = lenient::read(&body);
+            lenient::warn(&way.server, &reading.flaws);
+            if let Some(answers) = answers.upgrade() {
+                for answer in reading.messages {
+                    let _has_ended = answers.send(answer).await;
+                }
+            }
+            Ok(())
         }
     }
 
@@ -181,14 +199,12 @@ async fn read(
             }
             None => return,
         };
-        let Some(reading) = lenient::read(&event.data.unwrap_or_default()) else {
-            continue;
-        };
-        if !reading.flaws.is_empty() {
-            lenient::warn(&server, &reading.flaws);
-        }
-        if messages.send(reading.message).await.is_err() {
-            return;
+        let reading = lenient::read(&event.data.unwrap_or_default());
+        lenient::warn(&server, &reading.flaws);
+        for message in reading.messages {
+            if messages.send(message).await.is_err() {
+                return;
+            }
         }
     }
 }

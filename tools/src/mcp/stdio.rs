@@ -32,6 +32,7 @@ use tokio::{
 
 use super::{
     lenient::{self, Message},
+    lines::Lines,
     stderr::{Log, Tail},
 };
 
@@ -43,6 +44,8 @@ const MAX_SKIPPED: usize = 64;
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time for reading the child's output after its end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time for the next line of a message in several lines.
+const LINE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The reason when this side ended a connection: an overlong message. Calls in flight read the reason.
 pub(super) type Ending = Arc<OnceLock<String>>;
@@ -216,12 +219,20 @@ async fn read_messages(
     ending: Ending,
 ) {
     let mut stdout = BufReader::new(stdout);
+    let mut lines = Lines::default();
     loop {
+        let is_late = lines.are_open() && timeout(LINE_TIMEOUT, stdout.fill_buf()).await.is_err();
+        if is_late && !deliver(&server, &secrets, lines.end(), &messages).await {
+            return;
+        }
         // Every message gets a new buffer, so that the memory of a large message is freed.
         let mut line = Vec::new();
         let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
         match (&mut stdout).take(limit).read_until(b'\n', &mut line).await {
-            Ok(0) => return,
+            Ok(0) => {
+                deliver(&server, &secrets, lines.end(), &messages).await;
+                return;
+            }
             Ok(_) if line.ends_with(b"\n") => {}
             Ok(_) if line.len() >= max_bytes => {
                 let why = format!(
@@ -243,13 +254,27 @@ async fn read_messages(
                 return;
             }
         }
-        let Some(message) = parse(&server, &secrets, &line) else {
-            continue;
-        };
-        if messages.send(message).await.is_err() {
+        if !deliver(&server, &secrets, lines.add(line, max_bytes), &messages).await {
             return;
         }
     }
+}
+
+/// Sends the messages in the texts. Returns false when the receiver is gone.
+async fn deliver(
+    server: &str,
+    secrets: &Secrets,
+    texts: Vec<Vec<u8>>,
+    messages: &mpsc::Sender<Message>,
+) -> bool {
+    for text in texts {
+        for message in parse(server, secrets, &text) {
+            if messages.send(message).await.is_err() {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Skips the rest of a message over the limit, without keeping the message. Returns the id of the request that the message
@@ -279,21 +304,16 @@ async fn skip_message(
     None
 }
 
-/// Parses the message in a line. Returns `None` for any other line, because some servers also print other text.
-fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Option<Message> {
+/// Parses the messages in a line. Returns none for any other line, because some servers also print other text.
+fn parse(server: &str, secrets: &Secrets, line: &[u8]) -> Vec<Message> {
     let text = secrets.cut_json(String::from_utf8_lossy(line).into_owned());
     let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
-    let Some(reading) = lenient::read(text) else {
+    let reading = lenient::read(text);
+    if reading.messages.is_empty() && !text.is_empty() {
         tracing::debug!(server, "an MCP server sent a line that is no message");
-        return None;
-    };
-    if !reading.flaws.is_empty() {
-        lenient::warn(server, &reading.flaws);
     }
-    Some(reading.message)
+    lenient::warn(server, &reading.flaws);
+    reading.messages
 }
 
 #[cfg(test)]
@@ -403,11 +423,26 @@ mod tests {
         );
     }
 
+    /// The last message gets no end, so that only its id is known.
+    #[tokio::test]
+    async fn messages_in_several_lines_and_in_one_line_are_read() {
+        let laid_out = r#"{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "result": {}\n}\n"#;
+        let batch =
+            r#"[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3.0,"result":{}}]\n"#;
+        let cut = r#"{"jsonrpc":"2.0","id":4,"result":{"con\n"#;
+        let (mut server, _) = start(&format!("printf '{laid_out}{batch}{cut}'; exec sleep 600"));
+        for id in 1..=4 {
+            let message = text(&server.receive().await.unwrap());
+            assert!(message.contains(&format!("\"id\":{id}")), "{message}");
+            assert_eq!(message.contains("error"), id == 4, "{message}");
+        }
+    }
+
     #[test]
     fn a_message_that_is_too_deep_ends_its_request() {
         let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#);
-        let message = parse("test", &Secrets::default(), line.as_bytes()).unwrap();
+        let message = parse("test", &Secrets::default(), line.as_bytes()).remove(0);
         assert!(matches!(message, JsonRpcMessage::Error(_)), "{message:?}");
     }
 
@@ -432,7 +467,8 @@ mod tests {
                     count
                 };
                 let ((), count) = runtime.block_on(async { tokio::join!(read, count) });
-                prop_assert!(count <= output.split(|byte| *byte == b'\n').count());
+                let objects = output.iter().filter(|byte| **byte == b'{').count();
+                prop_assert!(count <= objects);
                 let has_long_line = output.split(|byte| *byte == b'\n').any(|line| line.len() >= LIMIT);
                 prop_assert_eq!(ending.get().is_some(), has_long_line);
             }

@@ -37,7 +37,7 @@ impl Told {
         self.tokens().cut(self.headers.cut(text))
     }
 
-    fn cut_json(&self, json: String) -> String {
+    pub(super) fn cut_json(&self, json: String) -> String {
         self.tokens().cut_json(self.headers.cut_json(json))
     }
 

@@ -1,12 +1,13 @@
-//! Finds the id of an answer that is too large to be kept.
+//! Finds the id of an answer that is too large to be kept, or that is no JSON.
 
 use rmcp::model::RequestId;
+use serde_json::Value;
 
 /// The most bytes of a key or an id that are kept.
 const MAX_KEPT: usize = 128;
 
 /// A pass over the bytes of a message.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the states of a scanner")]
 pub(in super::super) struct IdFinder {
     levels: usize,
@@ -31,6 +32,11 @@ impl IdFinder {
     /// Returns the id; `None` for a request or a notification, and for a message without a fit id.
     pub(in super::super) fn found(self) -> Option<RequestId> {
         self.id.filter(|_| !self.has_method)
+    }
+
+    /// True while the message has not ended.
+    pub(in super::super) fn is_open(&self) -> bool {
+        self.is_in_string || self.levels > 0
     }
 
     fn read_byte(&mut self, byte: u8) {
@@ -77,11 +83,30 @@ impl IdFinder {
 
     fn end_value(&mut self) {
         if self.is_at_value && self.is_id {
-            self.id = serde_json::from_slice(&self.kept).ok();
+            let id: Option<Value> = serde_json::from_slice(&self.kept).ok();
+            self.id = id.as_ref().and_then(super::shape::id_of);
         }
         self.kept.clear();
         (self.is_at_value, self.is_id) = (false, false);
     }
+}
+
+/// Finds the id of an answer whose text is no JSON. Servers write the id near the begin, or as the last field.
+pub(super) fn id_in(text: &str) -> Option<RequestId> {
+    let mut finder = IdFinder::default();
+    finder.read(text.as_bytes());
+    if finder.has_method {
+        return None;
+    }
+    finder.id.or_else(|| {
+        let (_, last) = text.rsplit_once("\"id\"")?;
+        let id = last
+            .trim_start()
+            .strip_prefix(':')?
+            .trim()
+            .strip_suffix('}')?;
+        super::shape::id_of(&serde_json::from_str(id).ok()?)
+    })
 }
 
 #[cfg(test)]
@@ -110,5 +135,17 @@ mod tests {
         assert_eq!(id_of(r#"{"id":1,"method":"roots/list"}"#), None);
         assert_eq!(id_of(r#"{"id":null,"result":{}}"#), None);
         assert_eq!(id_of(r"yyyyyyy"), None);
+    }
+
+    #[test]
+    fn the_id_of_a_broken_answer_is_found_at_either_end() {
+        let id = |text| id_in(text).map(|id| id.to_string());
+        let bare_quotes = r#"{"jsonrpc":"2.0","id":7,"result":{"text":"a "b"#;
+        assert_eq!(id(bare_quotes).as_deref(), Some("7"));
+        let last = r#"{"result":{"text":"a "b" "c"},"jsonrpc":"2.0","id":8}"#;
+        assert_eq!(id(last).as_deref(), Some("8"));
+        let odd = r#"{"result":{"text":"a "b c"},"jsonrpc":"2.0","id": "8" }"#;
+        assert_eq!(id(odd).as_deref(), Some("8"));
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":1,"method":"x"#), None);
     }
 }

@@ -3,7 +3,7 @@
 use rmcp::model::RequestId;
 use serde_json::{Map, Value, json};
 
-use super::flaws::Flaws;
+use super::{block, flaws::Flaws};
 
 /// The code of an error whose own code is no number: "internal error" of JSON-RPC.
 const INTERNAL_ERROR: i32 = -32603;
@@ -21,6 +21,9 @@ pub(super) fn mend(message: &mut Value, flaws: &mut Flaws) {
     }
     if message.contains_key("method") {
         return;
+    }
+    if let Some(id) = message.get("id").and_then(id_of) {
+        message.insert("id".to_owned(), id.into_json_value());
     }
     let has_result = message
         .get("result")
@@ -61,7 +64,19 @@ pub(super) fn mend(message: &mut Value, flaws: &mut Flaws) {
 pub(super) fn id_of_answer(message: &Value) -> Option<RequestId> {
     let is_answer = message.get("method").is_none();
     let id = message.get("id").filter(|_| is_answer)?;
-    serde_json::from_value(id.clone()).ok()
+    id_of(id)
+}
+
+/// Reads the id of an answer. Some languages have only numbers with a fraction, and write `3.0`.
+pub(super) fn id_of(id: &Value) -> Option<RequestId> {
+    let whole = id
+        .as_f64()
+        .filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+    match (id, whole) {
+        (Value::String(text), _) => Some(RequestId::String(text.as_str().into())),
+        (_, Some(number)) => format!("{number:.0}").parse().ok().map(RequestId::Number),
+        _ => None,
+    }
 }
 
 fn mend_error(error: &mut Value, flaws: &mut Flaws) {
@@ -98,6 +113,9 @@ fn mend_error(error: &mut Value, flaws: &mut Flaws) {
 }
 
 fn mend_result(result: &mut Map<String, Value>, flaws: &mut Flaws) {
+    if result.contains_key("protocolVersion") {
+        mend_handshake(result, flaws);
+    }
     if let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) {
         tools.retain_mut(|tool| mend_tool(tool, flaws));
         if let Some(Value::Number(cursor)) = result.get("nextCursor") {
@@ -108,6 +126,47 @@ fn mend_result(result: &mut Map<String, Value>, flaws: &mut Flaws) {
     if result.contains_key("content") || result.contains_key("structuredContent") {
         mend_answer(result, flaws);
     }
+}
+
+/// Repairs the answer to `initialize`.
+fn mend_handshake(result: &mut Map<String, Value>, flaws: &mut Flaws) {
+    if let Some(version) = result.get_mut("protocolVersion")
+        && !version.is_string()
+    {
+        flaws.note("the version of the protocol is no text");
+        *version = json!(version.to_string());
+    }
+    let objects = ["capabilities", "serverInfo"];
+    for name in objects {
+        if !result.get(name).is_some_and(Value::is_object) {
+            flaws.note(format!("the server tells no `{name}`"));
+            result.insert(name.to_owned(), json!({}));
+        }
+    }
+    if let Some(Value::Object(capabilities)) = result.get_mut("capabilities") {
+        capabilities.retain(|_, value| !matches!(value, Value::Null | Value::Bool(false)));
+        // Some languages write an empty object as an empty list.
+        for capability in capabilities.values_mut().filter(|value| !value.is_object()) {
+            *capability = json!({});
+        }
+    }
+    if let Some(Value::Object(info)) = result.get_mut("serverInfo") {
+        for name in ["name", "version"] {
+            match info.get(name) {
+                Some(Value::String(_)) => {}
+                Some(Value::Number(number)) => {
+                    let number = number.to_string();
+                    info.insert(name.to_owned(), json!(number));
+                }
+                _ => {
+                    info.insert(name.to_owned(), json!("unknown"));
+                }
+            }
+        }
+        info.retain(|name, _| matches!(name.as_str(), "name" | "version"));
+    }
+    drop_unless(result, "instructions", Value::is_string);
+    drop_unless(result, "_meta", Value::is_object);
 }
 
 /// Repairs a tool in a list. Returns false for a tool that cannot be offered.
@@ -147,7 +206,11 @@ fn mend_tool(tool: &mut Value, flaws: &mut Flaws) -> bool {
     true
 }
 
-fn drop_unless(fields: &mut Map<String, Value>, name: &str, is_fit: impl Fn(&Value) -> bool) {
+pub(super) fn drop_unless(
+    fields: &mut Map<String, Value>,
+    name: &str,
+    is_fit: impl Fn(&Value) -> bool,
+) {
     if fields.get(name).is_some_and(|value| !is_fit(value)) {
         fields.remove(name);
     }
@@ -169,7 +232,7 @@ fn mend_answer(result: &mut Map<String, Value>, flaws: &mut Flaws) {
     };
     let blocks = content
         .into_iter()
-        .filter_map(|block| mend_block(block, flaws));
+        .filter_map(|block| block::mend(block, flaws));
     result.insert("content".to_owned(), Value::Array(blocks.collect()));
     match result.get("isError") {
         Some(Value::String(word)) => {
@@ -185,115 +248,17 @@ fn mend_answer(result: &mut Map<String, Value>, flaws: &mut Flaws) {
     drop_unless(result, "_meta", Value::is_object);
 }
 
-/// Repairs a block of content. An unknown block becomes a text, because its content may matter to the model.
-fn mend_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
-    let mut fields = match block {
-        Value::Object(fields) => fields,
-        other => return mend_bare_block(other, flaws),
-    };
-    for optional in ["annotations", "_meta", "icons"] {
-        fields.remove(optional);
-    }
-    let kind = fields
-        .get("type")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let has_text = |field: &str| fields.get(field).is_some_and(Value::is_string);
-    match kind.as_deref() {
-        Some("text") if has_text("text") => {}
-        None if has_text("text") => {
-            fields.insert("type".to_owned(), json!("text"));
-        }
-        Some(kind @ ("image" | "audio")) if has_text("data") => {
-            let mime_type = if kind == "image" {
-                "image/png"
-            } else {
-                "audio/wav"
-            };
-            default_text(&mut fields, "mimeType", mime_type, flaws);
-        }
-        Some("resource") if fields.get("resource").is_some_and(Value::is_object) => {
-            let resource = fields.get_mut("resource").and_then(Value::as_object_mut)?;
-            default_text(resource, "uri", "", flaws);
-            drop_unless(resource, "mimeType", Value::is_string);
-            drop_unless(resource, "_meta", Value::is_object);
-            if !["text", "blob"]
-                .iter()
-                .any(|field| resource.get(*field).is_some_and(Value::is_string))
-            {
-                default_text(resource, "text", "", flaws);
-            }
-        }
-        Some("resource_link") if has_text("uri") => {
-            let uri = fields
-                .get("uri")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
-            default_text(&mut fields, "name", &uri, flaws);
-            for text in ["title", "description", "mimeType"] {
-                drop_unless(&mut fields, text, Value::is_string);
-            }
-            drop_unless(&mut fields, "size", Value::is_u64);
-        }
-        _ => {
-            let kind = kind.unwrap_or_default();
-            flaws.note(format!(
-                "a block of the unknown type `{kind}` is shown as JSON"
-            ));
-            return Some(text_block(&Value::Object(fields).to_string()));
-        }
-    }
-    Some(Value::Object(fields))
-}
-
-/// Repairs a block that is no object.
-fn mend_bare_block(block: Value, flaws: &mut Flaws) -> Option<Value> {
-    match block {
-        Value::Null => {
-            flaws.note("a block of the content is null, and is left out");
-            None
-        }
-        Value::String(text) => {
-            flaws.note("a block of the content is a bare text");
-            Some(text_block(&text))
-        }
-        other => {
-            flaws.note("a block of the content is no object");
-            Some(text_block(&other.to_string()))
-        }
-    }
-}
-
-fn text_block(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
-fn default_text(fields: &mut Map<String, Value>, name: &str, default: &str, flaws: &mut Flaws) {
-    if !fields.get(name).is_some_and(Value::is_string) {
-        flaws.note(format!("a block of the content has no `{name}`"));
-        fields.insert(name.to_owned(), json!(default));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{ContentBlock, JsonRpcMessage, ServerResult};
+    use rmcp::model::{JsonRpcMessage, ServerResult};
 
     use super::{super::read, *};
 
     fn result_of(result: &Value) -> (ServerResult, String) {
         let text = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
-        let reading = read(&text).unwrap();
-        match reading.message {
+        let mut reading = read(&text);
+        match reading.messages.remove(0) {
             JsonRpcMessage::Response(response) => (response.result, reading.flaws.to_string()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn blocks(content: &Value) -> Vec<ContentBlock> {
-        match result_of(&json!({"content": content})).0 {
-            ServerResult::CallToolResult(result) => result.content,
             other => panic!("{other:?}"),
         }
     }
@@ -328,29 +293,24 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_block_takes_no_other_block_away() {
-        let found = blocks(&json!([
-            {"type": "text", "text": "a", "annotations": 5}, null, "b", {"text": "c"}, {"type": "hologram", "x": 1},
-            {"type": "image", "data": "AAA="}, {"type": "resource", "resource": {"uri": "x:y"}},
-            {"type": "resource_link", "uri": "x:z"},
-        ]));
-        let texts: Vec<_> = found
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(texts, ["a", "b", "c", r#"{"type":"hologram","x":1}"#]);
-        assert!(matches!(&found[4], ContentBlock::Image(image) if image.mime_type == "image/png"));
-        assert!(
-            matches!(&found[5..], [ContentBlock::Resource(_), ContentBlock::ResourceLink(link)] if link.name == "x:z")
-        );
-        let texts = [json!("whole"), json!({"type": "text", "text": "whole"})];
-        for content in texts {
-            assert_eq!(blocks(&content), [ContentBlock::text("whole")]);
+    fn the_answer_to_a_handshake_may_lack_parts() {
+        for (version, capabilities, info) in [
+            (json!(1), json!({"tools": []}), json!(null)),
+            (json!("2024-11-05"), json!(null), json!({"name": "x"})),
+            (
+                json!("x"),
+                json!({"tools": true, "logging": null}),
+                json!({"name": "x", "version": 1.5, "icons": 1}),
+            ),
+        ] {
+            let answer = json!({"protocolVersion": version, "capabilities": capabilities, "serverInfo": info, "instructions": null});
+            let (result, flaws) = result_of(&answer);
+            assert!(
+                matches!(result, ServerResult::InitializeResult(_)),
+                "{result:?}"
+            );
+            assert_eq!(flaws.is_empty(), info["version"] == 1.5, "{flaws}");
         }
-        assert!(blocks(&json!(null)).is_empty());
     }
 
     #[test]
@@ -377,9 +337,9 @@ mod tests {
                 r#"{"a":1}"#,
             ),
         ] {
-            let reading = read(text).unwrap();
+            let mut reading = read(text);
             assert!(!reading.flaws.is_empty(), "{text}");
-            let JsonRpcMessage::Error(error) = reading.message else {
+            let JsonRpcMessage::Error(error) = reading.messages.remove(0) else {
                 panic!("{text}")
             };
             assert_eq!(
@@ -390,14 +350,16 @@ mod tests {
             assert_eq!(error.id.unwrap().to_string(), "1");
         }
         let both = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]},"error":null}"#;
-        assert!(matches!(
-            read(both).unwrap().message,
-            JsonRpcMessage::Response(_)
-        ));
-        let text = read(r#"{"jsonrpc":"2.0","id":"1","result":"done"}"#).unwrap();
-        assert!(matches!(text.message, JsonRpcMessage::Response(_)));
-        let number = read(r#"{"jsonrpc":"2.0","id":1,"result":7}"#).unwrap();
-        assert!(matches!(number.message, JsonRpcMessage::Error(_)));
-        assert!(read(r#"{"jsonrpc":"2.0","id":null,"result":7}"#).is_none());
+        let first = |text: &str| read(text).messages.into_iter().next();
+        assert!(matches!(first(both), Some(JsonRpcMessage::Response(_))));
+        let text = first(r#"{"jsonrpc":"2.0","id":"1","result":"done"}"#);
+        assert!(matches!(text, Some(JsonRpcMessage::Response(_))));
+        let number = first(r#"{"jsonrpc":"2.0","id":1,"result":7}"#);
+        assert!(matches!(number, Some(JsonRpcMessage::Error(_))));
+        assert!(first(r#"{"jsonrpc":"2.0","id":null,"result":7}"#).is_none());
+        let float = first(r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#);
+        assert!(matches!(float, Some(JsonRpcMessage::Response(it)) if it.id.to_string() == "1"));
+        let broken = first(r#"{"jsonrpc":"2.0","id":1,"result":{"text":"say "no""}}"#);
+        assert!(matches!(broken, Some(JsonRpcMessage::Error(it)) if it.id.is_some()));
     }
 }

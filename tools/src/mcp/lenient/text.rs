@@ -13,36 +13,77 @@ const MAX_TRIES: usize = 16;
 /// The value in the stead of a part below the last level.
 const TOO_DEEP: &str = "\"…\"";
 
-/// Reads the JSON object in a text. Other text may stand around the object.
-pub(super) fn read(text: &str, flaws: &mut Flaws) -> Option<Value> {
-    let starts = text.match_indices('{').map(|(at, _)| at).take(MAX_TRIES);
-    for start in starts {
-        let mut repair = Repair::new(text.get(start..)?);
-        let Some(repaired) = repair.run() else {
+/// The messages in a text.
+#[derive(Debug, Default)]
+pub(super) struct Found<'a> {
+    pub(super) messages: Vec<Value>,
+    /// The text from the begin of a message that stays no JSON.
+    pub(super) broken: Option<&'a str>,
+}
+
+/// Reads the messages in a text. Other text may stand around them.
+pub(super) fn read<'a>(text: &'a str, flaws: &mut Flaws) -> Found<'a> {
+    let mut found = Found::default();
+    let (mut at, mut tries, mut has_other_text) = (0, 0, false);
+    while tries < MAX_TRIES
+        && let Some(rest) = text.get(at..)
+        && let Some(start) = rest.find('{')
+    {
+        tries += 1;
+        has_other_text |= !is_between(&rest[..start]);
+        let mut repair = Repair::new(&rest[start..]);
+        let value = repair.run();
+        let value = value.and_then(|repaired| serde_json::from_str(&repaired).ok());
+        let Some(value) = value else {
+            // The parts of a broken message are no messages.
+            if begins_message(&rest[start..]) {
+                found.broken = Some(&rest[start..]);
+                return found;
+            }
+            has_other_text = true;
+            at += start + 1;
             continue;
         };
-        let Ok(value) = serde_json::from_str::<Value>(&repaired) else {
-            continue;
-        };
-        // Other text may have braces, too.
-        let is_message = |field: &str| value.get(field).is_some();
-        if !["jsonrpc", "id", "method"]
-            .iter()
-            .any(|field| is_message(field))
-        {
+        at += start + repair.at;
+        if !is_message(&value) {
+            has_other_text = true;
             continue;
         }
-        let end = start + repair.at;
-        let is_alone = |other: Option<&str>| other.is_none_or(|other| other.trim().is_empty());
-        if !is_alone(text.get(..start)) || !is_alone(text.get(end..)) {
-            flaws.note("other text stands beside the message");
-        }
+        tries = 0;
         for flaw in repair.flaws() {
             flaws.note(flaw);
         }
-        return Some(value);
+        found.messages.push(value);
     }
-    None
+    has_other_text |= text.get(at..).is_some_and(|rest| !is_between(rest));
+    if has_other_text && !found.messages.is_empty() {
+        flaws.note("other text stands beside the message");
+    }
+    found
+}
+
+/// True for the characters around the messages of a batch.
+fn is_between(text: &str) -> bool {
+    let is_fit = |letter: char| letter.is_whitespace() || matches!(letter, '[' | ',' | ']');
+    text.chars().all(is_fit)
+}
+
+fn begins_message(text: &str) -> bool {
+    let begin = text.trim_start_matches('{').trim_start();
+    let fields = ["\"jsonrpc\"", "\"id\"", "\"result\"", "\"error\""];
+    fields.iter().any(|field| begin.starts_with(field))
+}
+
+/// True for a message of JSON-RPC. Servers also log in JSON, with ids of their own.
+fn is_message(value: &Value) -> bool {
+    let Some(fields) = value.as_object() else {
+        return false;
+    };
+    let has = |field: &str| fields.contains_key(field);
+    let of_message = ["id", "method", "params", "result", "error"];
+    let are_all_of_message = || fields.keys().all(|field| of_message.contains(&&**field));
+    let is_answer = has("id") && (has("result") || has("error"));
+    has("jsonrpc") || (are_all_of_message() && (is_answer || has("method")))
 }
 
 /// A pass over a text, from the begin of an object to its end.
@@ -55,6 +96,7 @@ struct Repair<'a> {
     has_lone_surrogates: bool,
     has_bad_escapes: bool,
     has_other_numbers: bool,
+    has_commas: bool,
     is_too_deep: bool,
 }
 
@@ -68,6 +110,7 @@ impl<'a> Repair<'a> {
             has_lone_surrogates: false,
             has_bad_escapes: false,
             has_other_numbers: false,
+            has_commas: false,
             is_too_deep: false,
         }
     }
@@ -80,6 +123,7 @@ impl<'a> Repair<'a> {
                 "a text has characters that JSON escapes",
             ),
             (self.has_other_numbers, "NaN and infinite numbers are null"),
+            (self.has_commas, "a comma stands behind the last entry"),
             (self.is_too_deep, "parts below 100 levels are left out"),
         ]
         .into_iter()
@@ -121,6 +165,7 @@ impl<'a> Repair<'a> {
                     self.output.push(next);
                 }
                 '}' | ']' => {
+                    self.drop_comma();
                     self.levels = self.levels.saturating_sub(1);
                     self.output.push(next);
                     if self.levels == 0 {
@@ -129,6 +174,15 @@ impl<'a> Repair<'a> {
                 }
                 next => self.output.push(next),
             }
+        }
+    }
+
+    /// Drops a comma behind the last entry of a list or an object.
+    fn drop_comma(&mut self) {
+        let kept = self.output.trim_end();
+        if let Some(kept) = kept.strip_suffix(',') {
+            self.output.truncate(kept.len());
+            self.has_commas = true;
         }
     }
 
@@ -217,9 +271,18 @@ fn unit_of(text: &str) -> Option<u16> {
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// Returns a number that JavaScript and Python write, and JSON does not have.
+/// Returns a number that JavaScript, Python and C write, and JSON does not have.
 fn other_number(text: &str) -> Option<&'static str> {
-    let words = ["NaN", "-Infinity", "Infinity"];
+    let words = [
+        "NaN",
+        "-NaN",
+        "-Infinity",
+        "Infinity",
+        "nan",
+        "-nan",
+        "-inf",
+        "inf",
+    ];
     words.into_iter().find(|word| text.starts_with(word))
 }
 
@@ -232,17 +295,18 @@ mod tests {
 
     fn repaired(text: &str) -> Option<(Value, String)> {
         let mut flaws = Flaws::default();
-        let value = read(text, &mut flaws)?;
+        let value = read(text, &mut flaws).messages.into_iter().next()?;
         Some((value, flaws.to_string()))
     }
 
     #[test]
     fn a_text_that_is_cut_in_a_character_is_read() {
         let (value, flaws) =
-            repaired(r#"{"id":1,"a":"x\ud83d","b":"\ud83d\ude00","c":"\udc00y"}"#).unwrap();
+            repaired(r#"{"jsonrpc":"2.0","a":"x\ud83d","b":"\ud83d\ude00","c":"\udc00y"}"#)
+                .unwrap();
         assert_eq!(
             value,
-            json!({"id": 1, "a": "x\u{FFFD}", "b": "😀", "c": "\u{FFFD}y"})
+            json!({"jsonrpc": "2.0", "a": "x\u{FFFD}", "b": "😀", "c": "\u{FFFD}y"})
         );
         assert_eq!(flaws, "a text is cut within a character");
     }
@@ -250,7 +314,7 @@ mod tests {
     #[test]
     fn numbers_and_escapes_of_other_languages_are_read() {
         let text =
-            "{\"id\":1,\"a\":[NaN,-Infinity,Infinity],\"b\":\"C:\\dir\\x\tNaN\",\"c\":\"\\uzz\"}";
+            "{\"jsonrpc\":1,\"a\":[NaN,-Infinity,inf,],\"b\":\"C:\\dir\\x\tNaN\",\"c\":\"\\uzz\"}";
         let (value, flaws) = repaired(text).unwrap();
         assert_eq!(value["a"], json!([null, null, null]));
         assert_eq!(value["b"], "C:\\dir\\x\tNaN");
@@ -272,26 +336,47 @@ mod tests {
             assert_eq!(value["id"], 7, "{noisy}");
             assert!(flaws.contains("other text"), "{noisy}: {flaws}");
         }
-        assert!(repaired("listening on {host}").is_none());
+        let other = [
+            "listening on {host}",
+            r#"{"level":30,"id":7,"msg":"ready"}"#,
+            r#"{"level":"error","id":7,"error":"boom","request":{"jsonrpc":"2.0","id":7}}"#,
+        ];
+        for other in other {
+            assert!(repaired(other).is_none(), "{other}");
+        }
         assert!(repaired(r#"{"jsonrpc":"2.0","id":7"#).is_none());
+    }
+
+    #[test]
+    fn a_batch_has_all_of_its_messages() {
+        let one = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"id":1}}"#;
+        let other = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        let read = |text: &str| {
+            let mut flaws = Flaws::default();
+            (read(text, &mut flaws).messages.len(), flaws.to_string())
+        };
+        assert_eq!(read(&format!("[{one},\n {other}]")), (2, String::new()));
+        assert_eq!(read(&format!("{one}{other}")), (2, String::new()));
+        let noise = "other text stands beside the message".to_owned();
+        assert_eq!(read(&format!("{one} and {other}")), (2, noise));
     }
 
     #[test]
     fn parts_that_are_too_deep_are_left_out() {
         let deep = format!(
-            r#"{{"id":1,"kept":2,"deep":{}"]"{}}}"#,
+            r#"{{"jsonrpc":1,"kept":2,"deep":{}"]"{}}}"#,
             "[".repeat(5000),
             "]".repeat(5000)
         );
         let (value, flaws) = repaired(&deep).unwrap();
-        assert_eq!((&value["id"], &value["kept"]), (&json!(1), &json!(2)));
+        assert_eq!((&value["jsonrpc"], &value["kept"]), (&json!(1), &json!(2)));
         assert!(flaws.contains("levels"), "{flaws}");
     }
 
     proptest! {
         #[test]
         fn exact_json_stays_as_it_is(text in "\\PC*", number in any::<i64>()) {
-            let exact = json!({"id": number, "text": text, "list": [text, null, true]});
+            let exact = json!({"jsonrpc": "2.0", "id": number, "text": text, "list": [text, null, true]});
             let (value, flaws) = repaired(&exact.to_string()).unwrap();
             prop_assert_eq!(value, exact);
             prop_assert_eq!(flaws, "");

@@ -1,8 +1,10 @@
 //! A server that is restarted. Behind a URL, it does not know the sessions it had; as a program, it may not be there when a
 //! call is sent.
 
+mod habits;
 mod hanging;
 mod older;
+mod scripted;
 mod server;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -20,7 +20,10 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
 use super::{client_at, echo, names};
-use crate::mcp::{McpServer, ServerLocation};
+use crate::{
+    error::ToolError,
+    mcp::{McpServer, ServerLocation},
+};
 
 /// A server as a program in the shell. `$0` is a file with a line for each start, and `$1` tells what the program does with
 /// `server/discover`.
@@ -50,15 +53,20 @@ done
 "#;
 
 fn program(file: &str, habit: &str) -> McpServer {
-    let command = ["/bin/sh", "-c", OLDER, file, habit];
-    let location = ServerLocation::Command {
-        command: command.map(str::to_owned).to_vec(),
+    client_at(
+        command(&["/bin/sh", "-c", OLDER, file, habit]),
+        Effect::Once,
+    )
+}
+
+fn command(words: &[&str]) -> ServerLocation {
+    ServerLocation::Command {
+        command: words.iter().map(|word| (*word).to_owned()).collect(),
         directory: None,
         environment: Vec::new(),
         environment_files: Vec::new(),
         launch: Launch::unconfined(),
-    };
-    client_at(location, Effect::Once)
+    }
 }
 
 /// The program ends after each call, so that each call needs a connection of its own.
@@ -73,6 +81,77 @@ async fn a_program_that_does_not_know_the_newer_protocol_is_asked_once() {
         }
         let starts = std::fs::read_to_string(&file).unwrap().lines().count();
         assert_eq!(starts, 3, "{habit}: one start to ask, and one a connection");
+    }
+}
+
+/// A server as a program in the shell that answers each call with a line.
+const ODD: &str = r#"
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    answer() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$1}"; }
+    case $line in
+    *server/discover*) answer '"error":{"code":-32601,"message":"no"}' ;;
+    *'"initialize"'*)
+        answer '"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *tools/list*) answer '"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+    *tools/call*)
+        echo call >>"$0"
+        printf '%b\n' "$1" | sed "s/ID/$id/g" ;;
+    esac
+done
+"#;
+
+/// A call ends at once, whatever the program writes. It runs once.
+#[tokio::test]
+async fn a_program_that_answers_oddly_hangs_no_call() {
+    let echo_of = |text: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":ID,"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let read = [
+        echo_of("echo").replace(',', ",\\n"),
+        format!("[{}]", echo_of("echo")),
+        format!("INFO {{ready}} {}", echo_of("echo")),
+        echo_of("echo").replace("\"id\":ID", "\"id\":ID.0"),
+        format!(
+            r#"{{"level":30,"id":ID,"msg":"called"}}\n{}"#,
+            echo_of("echo")
+        ),
+    ];
+    let lost = [
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}"#.to_owned(),
+        echo_of(r#"say "no""#),
+        echo_of("echo").chars().take(40).collect(),
+    ];
+    let outputs = read.map(|output| (output, true)).into_iter();
+    for (output, is_read) in outputs.chain(lost.map(|output| (output, false))) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("calls").display().to_string();
+        let client = client_at(
+            command(&["/bin/sh", "-c", ODD, &file, &output]),
+            Effect::Once,
+        );
+        let began = std::time::Instant::now();
+        let answer = echo(&client).await;
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(30),
+            "{output}"
+        );
+        if is_read {
+            assert_eq!(answer, Ok(json!("echo")), "{output}");
+        } else {
+            assert!(
+                matches!(answer, Err(ToolError::Interrupted(_))),
+                "{output}: {answer:?}"
+            );
+        }
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            "call\n",
+            "{output}"
+        );
     }
 }
 
