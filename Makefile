@@ -8,7 +8,7 @@ VERSITYGW_VERSION := v1.8.0
 # The program that makes the site of the documents. The version is in the program's name, so another version leaves the folder below.
 MDBOOK_VERSION := 0.5.4
 # The files that pin what is installed for tests, besides the versions above.
-PINS := $(addprefix tests/mcp/,package-lock.json requirements.txt) \
+PINS := $(addprefix tests/mcp/,package-lock.json requirements.txt older/requirements.txt older/versions.txt rmcp/Cargo.lock) \
 	tests/aimock/package-lock.json tests/requirements.txt deploy/requirements.txt deploy/supply/requirements.txt \
 	clients/python-tools/requirements.txt clients/python/requirements.txt bench/peers/python/requirements.txt \
 	$(addprefix bench/peers/typescript/,package-lock.json worker.js workflows.js activities.js)
@@ -19,6 +19,7 @@ TOOLS := $(INSTALLED)/bin
 # Programs in other languages that tests run, from package registries, pinned.
 NPM := $(INSTALLED)/npm
 VENV := $(INSTALLED)/venv
+MCP_OLDER := $(INSTALLED)/mcp-older
 # Recipe: the packages of the pin file into the virtual environment $(1).
 define pip-install
 @test -x "$(1)/bin/python" || python3 -m venv "$(1)"
@@ -335,7 +336,23 @@ $(TOOLS)/versitygw:
 	@echo "▸ versitygw $(VERSITYGW_VERSION) with go install (about 2 minutes, once)"
 	@GOBIN="$(TOOLS)" go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
-mcp-servers: $(NPM)/installed $(VENV)/mcp-installed ## Install the MCP servers that tests run into .tools, pinned (tests/mcp).
+mcp-servers: $(NPM)/installed $(VENV)/mcp-installed $(MCP_OLDER)/installed $(TOOLS)/rmcp-before-3 ## Install the MCP servers that tests run into .tools, pinned (tests/mcp).
+
+# The versions of the SDK lie beside each other, and share the packages that they need.
+$(MCP_OLDER)/installed: | tests/mcp/older/requirements.txt tests/mcp/older/versions.txt
+	@echo "▸ older versions of the MCP SDK for Python with pip (some seconds, once)"
+	$(call pip-install,$(MCP_OLDER))
+	@rm "$@"
+	@for version in $$(cat tests/mcp/older/versions.txt); do \
+		"$(MCP_OLDER)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+			--target "$(MCP_OLDER)/mcp-$$version" "mcp==$$version" || exit 1; \
+	done
+	@touch "$@"
+
+$(TOOLS)/rmcp-before-3: | tests/mcp/rmcp/Cargo.lock
+	@echo "▸ an MCP server of the SDK for Rust before version 3 with cargo install (about a minute, once)"
+	@cargo install --quiet --locked --debug --no-track --path tests/mcp/rmcp --root "$(TOOLS)/new" --target-dir target/rmcp-before-3
+	@mv "$(TOOLS)/new/bin/everturn-rmcp-test-server" "$@"
 
 $(NPM)/installed: | tests/mcp/package.json tests/mcp/package-lock.json
 	@echo "▸ MCP servers with npm ci (a few seconds, once)"

@@ -2,7 +2,10 @@
 
 pub(crate) mod oauth;
 mod over_url;
+mod real_servers;
 mod reference;
+mod refusals;
+mod sdks;
 mod tenants;
 
 use std::{fs, path::Path};
