@@ -351,7 +351,9 @@ $(MCP_OLDER)/installed: | tests/mcp/older/requirements.txt tests/mcp/older/versi
 
 $(TOOLS)/rmcp-before-3: | tests/mcp/rmcp/Cargo.lock
 	@echo "▸ an MCP server of the SDK for Rust before version 3 with cargo install (about a minute, once)"
-	@cargo install --quiet --locked --debug --no-track --path tests/mcp/rmcp --root "$(TOOLS)/new" --target-dir target/rmcp-before-3
+	@cargo install --quiet --locked --debug --no-track --path tests/mcp/rmcp --root "$(TOOLS)/new" \
+		--target-dir "$(TOOLS)/new/target"
+	@rm -rf "$(TOOLS)/new/target"
 	@mv "$(TOOLS)/new/bin/everturn-rmcp-test-server" "$@"
 
 $(NPM)/installed: | tests/mcp/package.json tests/mcp/package-lock.json
