@@ -20,6 +20,11 @@ use super::{
     told::{HttpError, Told},
 };
 
+const VERSION_HEADER: &str = "mcp-protocol-version";
+/// The version of the protocol whose sessions this client does not end. The official SDK for Python of that time (1.8 and 1.9) ends
+/// the whole server, for all of its clients, when a client ends a session.
+const FRAGILE_VERSION: &str = "2025-03-26";
+
 /// reqwest's client, with additions for errors, tokens and secrets.
 #[derive(Clone)]
 pub(super) struct HttpClient {
@@ -89,6 +94,10 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
+        let version = custom_headers.get(VERSION_HEADER);
+        if version.is_some_and(|version| version == FRAGILE_VERSION) {
+            return Ok(());
+        }
         let deleted = authorized::send(self.told.access.as_deref(), |token| {
             self.client.delete_session(
                 Arc::clone(&uri),

@@ -99,7 +99,12 @@ fn repeats(structured: &Value, block: &ContentBlock) -> bool {
         _ => return false,
     };
     match structured {
-        Value::String(text) => text == data,
+        // The structure has the data as the server wrote it: perhaps in a `data:` URL, or in lines.
+        Value::String(text) => {
+            let base64 = text.rsplit(";base64,").next().unwrap_or(text);
+            let letters = base64.chars().filter(|letter| !letter.is_whitespace());
+            letters.eq(data.chars())
+        }
         Value::Array(items) => items.iter().any(|item| repeats(item, block)),
         Value::Object(fields) => fields.values().any(|field| repeats(field, block)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -202,6 +207,8 @@ mod tests {
         let repeated = json!({"content": [image], "structuredContent": {"content": [image]}});
         let plain = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
         assert_eq!(answer(repeated).unwrap(), plain);
+        let url = json!({"content": [image], "structuredContent": {"url": "data:image/png;base64,AA\nA="}});
+        assert_eq!(answer(url).unwrap(), plain);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Flaws, shape::drop_unless};
+use super::{field::drop_unless, flaws::Flaws};
 
 /// The begins of images in base64, with the types of the images.
 const IMAGES: [(&str, &str); 5] = [

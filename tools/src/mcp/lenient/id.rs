@@ -3,6 +3,8 @@
 use rmcp::model::RequestId;
 use serde_json::Value;
 
+use super::field::id_of;
+
 /// The most bytes of a key or an id that are kept.
 const MAX_KEPT: usize = 128;
 
@@ -84,7 +86,7 @@ impl IdFinder {
     fn end_value(&mut self) {
         if self.is_at_value && self.is_id {
             let id: Option<Value> = serde_json::from_slice(&self.kept).ok();
-            self.id = id.as_ref().and_then(super::shape::id_of);
+            self.id = id.as_ref().and_then(id_of);
         }
         self.kept.clear();
         (self.is_at_value, self.is_id) = (false, false);
@@ -105,7 +107,7 @@ pub(super) fn id_in(text: &str) -> Option<RequestId> {
             .strip_prefix(':')?
             .trim()
             .strip_suffix('}')?;
-        super::shape::id_of(&serde_json::from_str(id).ok()?)
+        id_of(&serde_json::from_str(id).ok()?)
     })
 }
 

@@ -3,13 +3,14 @@
 //!
 //! - `flaws`: what was repaired in a message
 //! - `text`: the repair of JSON
-//! - `shape`: the repair of fields; `block`: the repair of a result's content
+//! - `shape`: the repair of fields; `block`: the repair of a result's content; `field`: single fields
 //! - `id`: the id of an answer that is too large to be kept, or that is no JSON
 //!
 //! Pure. A repair never guesses at a meaning: the rest of a broken part is kept, or the part is left out with a flaw, which the
 //! caller logs.
 
 mod block;
+mod field;
 mod flaws;
 mod id;
 mod shape;

@@ -3,7 +3,11 @@
 use rmcp::model::RequestId;
 use serde_json::{Map, Value, json};
 
-use super::{block, flaws::Flaws};
+use super::{
+    block,
+    field::{drop_unless, id_of},
+    flaws::Flaws,
+};
 
 /// The code of an error whose own code is no number: "internal error" of JSON-RPC.
 const INTERNAL_ERROR: i32 = -32603;
@@ -65,18 +69,6 @@ pub(super) fn id_of_answer(message: &Value) -> Option<RequestId> {
     let is_answer = message.get("method").is_none();
     let id = message.get("id").filter(|_| is_answer)?;
     id_of(id)
-}
-
-/// Reads the id of an answer. Some languages have only numbers with a fraction, and write `3.0`.
-pub(super) fn id_of(id: &Value) -> Option<RequestId> {
-    let whole = id
-        .as_f64()
-        .filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
-    match (id, whole) {
-        (Value::String(text), _) => Some(RequestId::String(text.as_str().into())),
-        (_, Some(number)) => format!("{number:.0}").parse().ok().map(RequestId::Number),
-        _ => None,
-    }
 }
 
 fn mend_error(error: &mut Value, flaws: &mut Flaws) {
@@ -204,16 +196,6 @@ fn mend_tool(tool: &mut Value, flaws: &mut Flaws) -> bool {
         }
     }
     true
-}
-
-pub(super) fn drop_unless(
-    fields: &mut Map<String, Value>,
-    name: &str,
-    is_fit: impl Fn(&Value) -> bool,
-) {
-    if fields.get(name).is_some_and(|value| !is_fit(value)) {
-        fields.remove(name);
-    }
 }
 
 /// Repairs the result of a tool.

@@ -15,7 +15,7 @@ use super::{
     echo, names,
     scripted::{ECHO, Got, Habit, Server, called, plain, respond},
 };
-use crate::error::ToolError;
+use crate::{error::ToolError, registry::ToolSource};
 
 const FORMS: [(&str, Habit); 12] = [
     ("a charset", |got, _| {
@@ -256,6 +256,34 @@ async fn requests_carry_the_version_and_the_session() {
     })
     .await;
     assert_eq!(echo(&server.client(Effect::Once)).await, Ok(json!("echo")));
+}
+
+/// Servers of the official SDK for Python 1.8 and 1.9 break for all clients when a session is ended.
+#[tokio::test]
+async fn a_session_is_ended_where_servers_survive_it() {
+    let habits: [(Habit, usize); 2] = [
+        (|got, _| in_session(got, "2025-03-26"), 0),
+        (|got, _| in_session(got, "2025-06-18"), 1),
+    ];
+    for (habit, times) in habits {
+        let server = Server::start("/mcp", habit).await;
+        let client = server.client(Effect::Once);
+        echo(&client).await.unwrap();
+        client.close().await;
+        let got = server.got();
+        let ended = got.iter().filter(|got| got.method == Method::DELETE);
+        assert_eq!(ended.count(), times);
+    }
+}
+
+fn in_session(got: &Got, version: &str) -> Option<Response> {
+    let answer = format!(
+        r#"{{"jsonrpc":"2.0","id":ID,"result":{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"x","version":"1"}}}}}}"#
+    );
+    let mut response = initialized(got, "application/json", &answer)?;
+    let session = "session-1".parse().unwrap();
+    response.headers_mut().insert("mcp-session-id", session);
+    Some(response)
 }
 
 /// A stream of a call that is cut after an event with an id is resumed behind the event.

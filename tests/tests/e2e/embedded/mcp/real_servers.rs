@@ -17,7 +17,7 @@ use nix::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{kill, processes, told};
+use super::{kill, processes, reference::make_repository, told};
 
 /// A server with one of its tools.
 struct Server {
@@ -30,91 +30,76 @@ struct Server {
 }
 
 fn servers(root: &Path) -> Vec<Server> {
-    let node = |package| vec!["node".to_owned(), mcp::npm(package).display().to_string()];
-    let python = |program| vec![mcp::python(program).display().to_string()];
-    let with = |command: Vec<String>, more: &[&str]| {
-        command
-            .into_iter()
-            .chain(more.iter().map(|word| (*word).to_owned()))
-            .collect()
-    };
-    let folder = root.display().to_string();
-    let notes = root.join("fastmcp");
-    fs::create_dir_all(&notes).unwrap();
-    let fastmcp = [
-        mcp::script("sdk2.py"),
-        notes.display().to_string(),
-        "fastmcp".to_owned(),
-    ];
-    let server = |name, command, tool, input, expected| Server {
+    [of_npm(root), of_pypi(root)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn server(
+    name: &'static str,
+    command: Vec<String>,
+    tool: &'static str,
+    input: Value,
+    expected: &'static str,
+) -> Server {
+    Server {
         name,
         command,
         tool,
         input,
         expected,
-    };
+    }
+}
+
+fn of_npm(root: &Path) -> Vec<Server> {
+    let node = |package| vec!["node".to_owned(), mcp::npm(package).display().to_string()];
+    let folder = root.display().to_string();
+    let memory = format!("MEMORY_FILE_PATH={}", root.join("memory.jsonl").display());
+    let memory = [vec!["env".to_owned(), memory], node("server-memory")].concat();
+    let files = [node(FILESYSTEM), vec![folder.clone()]].concat();
+    let hi = json!({"message": "hi"});
+    let path = json!({"path": folder});
     let thought = json!({"thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1});
     let entity = json!({"entities": [{"name": "Ann", "entityType": "person", "observations": ["likes tea"]}]});
-    let memory = format!("MEMORY_FILE_PATH={}", root.join("memory.jsonl").display());
+    let thinking = node("server-sequential-thinking");
     vec![
-        server(
-            "everything",
-            node(EVERYTHING),
-            "echo",
-            json!({"message": "hi"}),
-            "Echo: hi",
-        ),
-        server(
-            "files",
-            with(node(FILESYSTEM), &[&folder]),
-            "list_directory",
-            json!({"path": folder}),
-            "hello.txt",
-        ),
-        server(
-            "memory",
-            with(
-                vec!["env".to_owned(), memory],
-                &node("server-memory")
-                    .iter()
-                    .map(String::as_str)
-                    .collect::<Vec<_>>(),
-            ),
-            "create_entities",
-            entity,
-            "",
-        ),
+        server("everything", node(EVERYTHING), "echo", hi, "Echo: hi"),
+        server("files", files, "list_directory", path, "hello.txt"),
+        server("memory", memory, "create_entities", entity, ""),
         server(
             "thinking",
-            node("server-sequential-thinking"),
+            thinking,
             "sequentialthinking",
             thought,
             "thoughtHistoryLength",
         ),
-        server(
-            "time",
-            python("mcp-server-time"),
-            "get_current_time",
-            json!({"timezone": "UTC"}),
-            "UTC",
-        ),
-        server(
-            "git",
-            python("mcp-server-git"),
-            "git_init",
-            json!({"repo_path": folder}),
-            "repository",
-        ),
-        server(
-            "fetch",
-            with(python("mcp-server-fetch"), &["--ignore-robots-txt"]),
-            "fetch",
-            json!({"url": "http://127.0.0.1:9/"}),
-            "",
-        ),
+    ]
+}
+
+fn of_pypi(root: &Path) -> Vec<Server> {
+    let python = |program| vec![mcp::python(program).display().to_string()];
+    let notes = root.join("fastmcp");
+    fs::create_dir_all(&notes).unwrap();
+    let notes = notes.display().to_string();
+    let fastmcp = vec![mcp::script("sdk2.py"), notes, "fastmcp".to_owned()];
+    let fastmcp = [python("python"), fastmcp].concat();
+    let fetch = [
+        python("mcp-server-fetch"),
+        vec!["--ignore-robots-txt".to_owned()],
+    ]
+    .concat();
+    let (time, git) = (python("mcp-server-time"), python("mcp-server-git"));
+    let repository = json!({"repo_path": root});
+    let zone = json!({"timezone": "UTC"});
+    let nothing = json!({"url": "http://127.0.0.1:9/"});
+    vec![
+        server("time", time, "get_current_time", zone, "UTC"),
+        server("git", git, "git_log", repository, "The first commit"),
+        server("fetch", fetch, "fetch", nothing, ""),
         server(
             "fastmcp",
-            [python("python"), fastmcp.to_vec()].concat(),
+            fastmcp,
             "echo",
             json!({"text": "hi"}),
             "Echo: hi",
@@ -228,6 +213,7 @@ async fn the_servers_of_registries_are_restarted_and_killed() {
         let root = folder.path().canonicalize().unwrap().join("root");
         fs::create_dir_all(&root).unwrap();
         fs::write(root.join("hello.txt"), "Hello").unwrap();
+        make_repository(&root);
         let servers = servers(&root);
         let stack = stack_of(&servers, folder.path(), effect).await;
         let _running = stack.start_with_one_worker().await;

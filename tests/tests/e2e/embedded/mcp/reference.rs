@@ -28,7 +28,7 @@ async fn the_reference_servers_serve_a_turn() {
 }
 
 /// Makes a git repository whose first commit has all files of the directory.
-fn make_repository(root: &Path) {
+pub(super) fn make_repository(root: &Path) {
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
         let status = std::process::Command::new("git")
