@@ -12,16 +12,17 @@ const COUNT: usize = 8;
 /// The headers that a service gets also without a signature: the position of the call, without a word about the user.
 const OF_CALL: [&str; 2] = ["everturn-tool-call-id", "everturn-depth"];
 
-fn text(value: &str) -> Option<Cow<'_, str>> {
-    Some(Cow::Borrowed(value))
-}
-
 impl ToolContext {
     /// Returns names, variables and values about the caller and the call, in the order of a signature. `None` marks a
     /// value that the conversation lacks.
     fn told(&self) -> [(&'static str, &'static str, Option<Cow<'_, str>>); COUNT] {
+        let text = |value| Some(Cow::Borrowed(value));
         [
-            ("tenant_id", "EVERTURN_TENANT_ID", text(&self.tenant_id)),
+            (
+                "tenant_id",
+                "EVERTURN_TENANT_ID",
+                text(self.tenant_id.as_str()),
+            ),
             (
                 "owner_id",
                 "EVERTURN_OWNER_ID",
@@ -30,20 +31,24 @@ impl ToolContext {
             (
                 "conversation_id",
                 "EVERTURN_CONVERSATION_ID",
-                text(&self.conversation_id),
+                text(self.conversation_id.as_str()),
             ),
-            ("agent", "EVERTURN_AGENT", text(&self.agent)),
+            ("agent", "EVERTURN_AGENT", text(self.agent.as_str())),
             (
                 "agent_execution_id",
                 "EVERTURN_AGENT_EXECUTION_ID",
-                text(&self.agent_execution_id),
+                text(self.agent_execution_id.as_str()),
             ),
             (
                 "execution_id",
                 "EVERTURN_EXECUTION_ID",
-                text(&self.execution_id),
+                text(self.execution_id.as_str()),
             ),
-            ("tool_call_id", "EVERTURN_TOOL_CALL_ID", text(&self.call_id)),
+            (
+                "tool_call_id",
+                "EVERTURN_TOOL_CALL_ID",
+                text(self.call_id.as_str()),
+            ),
             (
                 "depth",
                 "EVERTURN_DEPTH",

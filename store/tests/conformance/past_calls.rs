@@ -51,6 +51,7 @@ async fn calls(turn: &Turn<impl TurnStore + Clone>, step: u32, reply: LlmComplet
             name: "search".into(),
             definition_hash: "h".into(),
         }],
+        ..SentContext::default()
     };
     let reply = LlmCompleteState {
         sent: Some(Box::new(sent)),

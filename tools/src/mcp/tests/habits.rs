@@ -196,13 +196,13 @@ fn initialized(got: &Got, content_type: &str, body: &str) -> Option<Response> {
 /// Frameworks redirect `/mcp` to `/mcp/`. Secrets go to no other origin.
 #[tokio::test]
 async fn a_redirect_is_followed_within_its_origin() {
+    static OTHER: Mutex<String> = Mutex::new(String::new());
     let server = Server::start("/mcp", |got, _| {
         (got.path == "/mcp").then(|| redirect(307, "/mcp/"))
     })
     .await;
     assert_eq!(echo(&server.client(Effect::Once)).await, Ok(json!("echo")));
     let elsewhere = Server::start("/mcp", |_, _| None).await;
-    static OTHER: Mutex<String> = Mutex::new(String::new());
     OTHER.lock().unwrap().clone_from(&elsewhere.url);
     let server = Server::start("/mcp", |got, _| {
         got.is("tools/call")

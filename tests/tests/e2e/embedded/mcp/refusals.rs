@@ -161,16 +161,15 @@ async fn serve(State(server): State<Server>, method: Method, body: Bytes) -> Res
 async fn call(server: &Server, request: &Value) -> Response {
     let tool = request["params"]["name"].as_str().unwrap();
     server.called.lock().unwrap().push(tool.to_owned());
-    let (status, body) = match all().find(|answer| answer.tool == tool) {
-        Some(answer) => (answer.status, answer.body),
-        None => {
-            let mut may_answer = server.may_answer.subscribe();
-            may_answer.wait_for(|may| *may).await.unwrap();
-            (
-                200,
-                r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"waited"}]}}"#,
-            )
-        }
+    let (status, body) = if let Some(answer) = all().find(|answer| answer.tool == tool) {
+        (answer.status, answer.body)
+    } else {
+        let mut may_answer = server.may_answer.subscribe();
+        may_answer.wait_for(|may| *may).await.unwrap();
+        (
+            200,
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"waited"}]}}"#,
+        )
     };
     let body = body.replace("ID", &request["id"].to_string());
     (StatusCode::from_u16(status).unwrap(), body).into_response()

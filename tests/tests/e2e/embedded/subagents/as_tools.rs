@@ -21,7 +21,7 @@ async fn an_agent_is_called_by_a_name_of_its_own() {
         match (request.results_since_user(), content.as_str()) {
             (0, "go") => Reply::text("").call("research", &json!({"topic": "tea"})),
             (_, "go") => Reply::text("Done."),
-            (_, task) => Reply::text(format!("About {task}")),
+            (_, task) => Reply::text(&format!("About {task}")),
         }
     })
     .await;
