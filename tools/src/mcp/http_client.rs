@@ -94,7 +94,7 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        let version = custom_headers.get(VERSION_HEADER);
+        let version = custom_headers.get(&HeaderName::from_static(VERSION_HEADER));
         if version.is_some_and(|version| version == FRAGILE_VERSION) {
             return Ok(());
         }
