@@ -142,11 +142,7 @@ impl ToolRunner {
             depth: caller.depth,
             execution_id: key.execution_id.clone(),
             call_id: record.call.call_id.clone(),
-            idempotency_key: ids::idempotency_key(
-                &key.conversation_id,
-                &key.message_id,
-                &key.execution_id,
-            ),
+            idempotency_key: idempotency_key(key),
             attempt: record.attempt,
             cancellation,
             worker_stops: attempt.worker_stops(),
@@ -183,6 +179,11 @@ impl ToolRunner {
             Ended::Stopped => Err(ActivityError::cancelled()),
         }
     }
+}
+
+/// Returns the key of a call for systems that support idempotency keys.
+fn idempotency_key(key: &ToolKey) -> String {
+    ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id)
 }
 
 /// Decides the consequence of a tool's error. A known failure is recorded. After a temporary error the tool runs again,
