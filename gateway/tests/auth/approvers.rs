@@ -35,6 +35,9 @@ impl Office {
             gateway.store.add_of(name, Access::owner("acme", "ann"));
             let call = by_rule(if name == "anns" { "exec_1" } else { "exec_2" }, &by);
             gateway.store.call(&format!("acme~{name}"), &call);
+            gateway
+                .store
+                .run("UPDATE messages SET sent_by = 'ann'", &[]);
         }
         Self {
             gateway,

@@ -61,7 +61,7 @@ function askedAbout(call: api.InboxApproval): Asked {
 function useCalls(onRefused: () => void) {
   const [calls, setCalls] = useState<readonly api.InboxApproval[]>();
   const [error, setError] = useState<unknown>();
-  const stop = useRef<AbortController>();
+  const stop = useRef<AbortController | undefined>(undefined);
   const read = () => {
     stop.current?.abort();
     const { signal } = (stop.current = new AbortController());

@@ -44,6 +44,13 @@ impl Tool for McpTool {
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        // The client sends trees, which have such a number as another number: not the number that a person approved.
+        if let Some(number) = input.inexact_number() {
+            return Err(ToolError::Failed(format!(
+                "The tool was not run: a tool of an MCP server gets numbers of 64 bits, and {number} has more digits. \
+                 Use fewer digits, or a string if the tool takes one."
+            )));
+        }
         let Value::Object(arguments) = input.to_value() else {
             return Err(ToolError::Failed("The arguments are no object.".to_owned()));
         };

@@ -57,7 +57,8 @@ class ApprovalAnswer(TypedDict):
     decision: Literal['approve', 'deny']
     input_hash: str
     """
-    `input_hash` of the pending call. The answer counts only for the tool and the input of the hash.
+    `input_hash` of the pending call, or of one of its proposals. The answer counts only for the tool and the input of
+    the hash.
     """
     reason: NotRequired[str]
     """
@@ -65,11 +66,13 @@ class ApprovalAnswer(TypedDict):
     """
     remember: NotRequired[bool]
     """
-    With `approve`: the tool needs no further approval in the conversation.
+    With `approve`: the tool needs no further approval in the conversation. Refused for a call that another person must
+    approve (`approval_by`).
     """
     tool_input: NotRequired[dict[str, Any] | None]
     """
-    With `approve`: input that replaces the model's input. At most 64 KiB.
+    With `approve`: input that replaces the model's input. At most 64 KiB. The gateway brings the input into the
+    canonical form, so spaces and the order of keys do not matter; numbers stay as written.
     """
 
 
@@ -190,7 +193,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'not_retryable', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'repeated_key', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'approval_not_remembered', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'not_retryable', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -586,6 +589,26 @@ class Problem(TypedDict):
     type: str
     """
     The gateway's documentation page of the code.
+    """
+
+
+class ProposedInput(TypedDict):
+    """
+    An input that a person proposes for a call that needs two other people.
+    """
+
+    input_hash: str
+    """
+    Hash to answer with: an approval with the hash approves the proposed input.
+    """
+    input_text: str
+    """
+    The proposed input in canonical form, character for character as the tool would get the input.
+    """
+    proposed_at: str
+    proposed_by: str
+    """
+    The person.
     """
 
 
@@ -1273,7 +1296,7 @@ class AnsweredApproval(TypedDict):
     The answered tool call.
     """
 
-    decision: Literal['approved', 'denied']
+    decision: Literal['approved', 'denied', 'proposed']
     execution_id: Id
     remember: bool
     tool_input: Any
@@ -1806,9 +1829,24 @@ class PendingApproval(WaitingCall):
     A tool call that waits for a person's approval.
     """
 
+    approval_by: NotRequired[str]
+    """
+    `other`: the approver must be a person who neither owns the conversation nor has sent a message of the turn. Absent
+    when every person with the scope may approve.
+    """
     input_hash: str
     """
     Hash to send with the answer. The hash binds the answer to the tool, input and definition.
+    """
+    input_text: str
+    """
+    `tool_input` as the store keeps it, character for character. Show people the text: a reader that parses `tool_input`
+    may round long numbers.
+    """
+    proposals: NotRequired[list[ProposedInput]]
+    """
+    Inputs that one person proposes in place of the model's, the newest first. Another person may approve a proposal.
+    Absent without a proposal.
     """
 
 
@@ -2099,6 +2137,18 @@ class ConversationPage(TypedDict):
     """
 
 
+class InboxApproval(PendingApproval):
+    """
+    A tool call of any conversation that waits for a person's approval.
+    """
+
+    agent: str
+    """
+    The agent that calls the tool.
+    """
+    conversation_id: str
+
+
 class ListFrame(TypedDict):
     """
     `data` of the frame with the newest conversations. The frame begins a list's stream, and later replaces the client's
@@ -2139,3 +2189,18 @@ class ModelCalls(TypedDict):
     `after` of the next page; null at the end.
     """
     unanswered: UnansweredCall | None
+
+
+class ApprovalInbox(TypedDict):
+    """
+    A page of the inbox of approvals.
+    """
+
+    approvals: list[InboxApproval]
+    """
+    Waiting calls, the nearest deadline first.
+    """
+    next_after: str | None
+    """
+    `after` of the next page; null at the end.
+    """

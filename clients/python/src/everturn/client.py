@@ -110,7 +110,7 @@ class Everturn:
     def approvals(self, *, page_size: int | None = None) -> Iterator[InboxApproval]:
         """Yields the calls of all conversations that wait for an approval, the nearest deadline first.
 
-        The key needs the scope ``approve``. Approve a call with ``conversation(call["conversation_id"]).approve(call)``.
+        The key needs the scope ``approve``. The conversation of a call, ``conversation_id``, takes the answer.
         """
         return self._runner.stream(self._parts.calls.waiting_approvals(page_size))
 

@@ -239,6 +239,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the tool calls of all conversations that wait for an approval, the nearest deadline first.
+         * @description Needs the scope `approve`, and no other scope. A credential with an owner lists the calls of the owner's conversations,
+         *     and the calls of the tenant that another person must approve. A credential without an owner lists every call of the
+         *     tenant. Calls past their deadline are left out.
+         */
+        get: operations["list_waiting_approvals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/blobs": {
         parameters: {
             query?: never;
@@ -402,7 +424,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`. */
+        /**
+         * Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`.
+         * @description A call with `approval_by` set to `other` may be answered by every person of the tenant with the scope, also in
+         *     conversations of other owners. Another input for such a call needs two other people: the first answer is a proposal
+         *     (202), and the call waits on.
+         */
         post: operations["resolve_approval"];
         delete?: never;
         options?: never;
@@ -1092,7 +1119,7 @@ export interface components {
         /** @description The answered tool call. */
         AnsweredApproval: {
             /** @enum {string} */
-            decision: "approved" | "denied";
+            decision: "approved" | "denied" | "proposed";
             execution_id: components["schemas"]["Id"];
             remember: boolean;
             /** @description Input that the tool runs with, when the call was approved. */
@@ -1120,16 +1147,30 @@ export interface components {
             /** @enum {string} */
             decision: "approve" | "deny";
             /**
-             * @description `input_hash` of the pending call. The answer counts only for the tool and the input of the hash.
+             * @description `input_hash` of the pending call, or of one of its proposals. The answer counts only for the tool and the input of
+             *     the hash.
              * @example 0123456789abcdef
              */
             input_hash: string;
             /** @description Reason for the model to read when the call is denied. At most 4 KiB. */
             reason?: string;
-            /** @description With `approve`: the tool needs no further approval in the conversation. */
+            /**
+             * @description With `approve`: the tool needs no further approval in the conversation. Refused for a call that another person must
+             *     approve (`approval_by`).
+             */
             remember?: boolean;
-            /** @description With `approve`: input that replaces the model's input. At most 64 KiB. */
+            /**
+             * @description With `approve`: input that replaces the model's input. At most 64 KiB. The gateway brings the input into the
+             *     canonical form, so spaces and the order of keys do not matter; numbers stay as written.
+             */
             tool_input?: Record<string, never> | null;
+        };
+        /** @description A page of the inbox of approvals. */
+        ApprovalInbox: {
+            /** @description Waiting calls, the nearest deadline first. */
+            approvals: components["schemas"]["InboxApproval"][];
+            /** @description `after` of the next page; null at the end. */
+            next_after: string | null;
         };
         /** @description The actor: a key, a session, a person or a process. */
         AuditActor: {
@@ -1369,7 +1410,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "not_retryable" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "repeated_key" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "approval_not_remembered" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "not_retryable" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -1668,6 +1709,12 @@ export interface components {
          * @example talk-1
          */
         Id: string;
+        /** @description A tool call of any conversation that waits for a person's approval. */
+        InboxApproval: components["schemas"]["PendingApproval"] & {
+            /** @description The agent that calls the tool. */
+            agent: string;
+            conversation_id: string;
+        };
         /** @description The tokens of LLM calls with stored answers. */
         ItemUsage: {
             /**
@@ -1983,8 +2030,25 @@ export interface components {
         };
         /** @description A tool call that waits for a person's approval. */
         PendingApproval: components["schemas"]["WaitingCall"] & {
+            /**
+             * @description `other`: the approver must be a person who neither owns the conversation nor has sent a message of the turn. Absent
+             *     when every person with the scope may approve.
+             * @example other
+             */
+            approval_by?: string;
             /** @description Hash to send with the answer. The hash binds the answer to the tool, input and definition. */
             input_hash: string;
+            /**
+             * @description `tool_input` as the store keeps it, character for character. Show people the text: a reader that parses `tool_input`
+             *     may round long numbers.
+             * @example {"amount":9007199254740993}
+             */
+            input_text: string;
+            /**
+             * @description Inputs that one person proposes in place of the model's, the newest first. Another person may approve a proposal.
+             *     Absent without a proposal.
+             */
+            proposals?: components["schemas"]["ProposedInput"][];
         };
         /** @description Tool calls that wait for a person's approval. */
         PendingApprovals: {
@@ -2017,6 +2081,16 @@ export interface components {
              * @example /docs/errors/conversation_not_found
              */
             type: string;
+        };
+        /** @description An input that a person proposes for a call that needs two other people. */
+        ProposedInput: {
+            /** @description Hash to answer with: an approval with the hash approves the proposed input. */
+            input_hash: string;
+            /** @description The proposed input in canonical form, character for character as the tool would get the input. */
+            input_text: string;
+            proposed_at: string;
+            /** @description The person. */
+            proposed_by: string;
         };
         /** @description `data` of the last frame of a gateway that stops. The client should connect again after `delay_ms`. */
         ReconnectFrame: {
@@ -4203,6 +4277,143 @@ export interface operations {
             };
         };
     };
+    list_waiting_approvals: {
+        parameters: {
+            query?: {
+                state?: "waiting";
+                /** @description Maximum number of calls of the page. */
+                limit?: number;
+                /**
+                 * @description `next_after` of the page before. Treat the value as opaque, because its format may change.
+                 * @example 2026-11-24T12:19:37.708000000Z~exec_4d1fecd68e27
+                 */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalInbox"];
+                };
+            };
+            /** @description A parameter is not valid (`invalid_parameter`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_parameter";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
     upload_blob: {
         parameters: {
             query?: {
@@ -5755,7 +5966,17 @@ export interface operations {
                     "application/json": components["schemas"]["AnsweredApproval"];
                 };
             };
-            /** @description The request body is not valid (`invalid_body`). An id is not valid (`invalid_id`) */
+            /** @description The other input waits for a second person */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnsweredApproval"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`). An object has a key more than once (`repeated_key`). An id is not valid (`invalid_id`). The approval cannot be remembered (`approval_not_remembered`) */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5764,7 +5985,7 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
-                        code?: "invalid_body" | "invalid_id";
+                        code?: "invalid_body" | "repeated_key" | "invalid_id" | "approval_not_remembered";
                     };
                 };
             };

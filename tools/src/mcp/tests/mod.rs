@@ -99,6 +99,23 @@ async fn echo(client: &McpServer) -> Result<Value, ToolError> {
     call(client, json!({})).await
 }
 
+/// A number that the protocol's client would round reaches no server: a person may have approved every digit.
+#[tokio::test]
+async fn no_server_gets_a_rounded_number() {
+    let server = Server::start(Refusal::NotFound).await;
+    let client = client(&server, Effect::Once);
+    echo(&client).await.unwrap();
+    let tool = client.find("web__echo", context().asker()).await.unwrap();
+    let input = Json::parse(r#"{"amount":12345678901234567890123}"#).unwrap();
+    let refused = tool.tool().run(context(), input).await.unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("12345678901234567890123"), "{text}");
+    assert_eq!(server.calls(), 1);
+    let exact = Json::parse(r#"{"amount":9007199254740993,"rate":1.50}"#).unwrap();
+    tool.tool().run(context(), exact).await.unwrap();
+    assert_eq!(server.calls(), 2);
+}
+
 #[tokio::test]
 async fn the_first_call_after_a_restart_works() {
     for refusal in [

@@ -155,7 +155,7 @@ async fn another_input_needs_two_other_people() {
         call["execution_id"].as_str().unwrap()
     );
     let edit = json!({"decision": "approve", "input_hash": call["input_hash"],
-        "tool_input": {"effect": true, "note": "by the boss"}});
+        "tool_input": {"sleep_ms": 1, "effect": true}});
     assert_eq!(ann.post(&path, edit.clone()).await.0, 403);
     let (status, answered) = boss.post(&path, edit).await;
     assert_eq!((status, &answered["decision"]), (202, &json!("proposed")));
@@ -163,10 +163,7 @@ async fn another_input_needs_two_other_people() {
     let found = &inbox["approvals"][0];
     assert_eq!(found["conversation_id"], "edited", "{inbox:#}");
     let proposal = &found["proposals"][0];
-    assert_eq!(
-        proposal["input_text"],
-        r#"{"effect":true,"note":"by the boss"}"#
-    );
+    assert_eq!(proposal["input_text"], r#"{"effect":true,"sleep_ms":1}"#);
     assert_eq!(stack.effects().len(), 0, "nobody has seconded the boss");
     let second = json!({"decision": "approve", "input_hash": proposal["input_hash"]});
     let (status, answered) = kim.post(&path, second).await;
