@@ -16,7 +16,7 @@ END
 $$;
 CREATE TABLE public.agent_definitions (
     hash text NOT NULL COLLATE pg_catalog."C",
-    definition jsonb NOT NULL
+    definition json NOT NULL
 );
 CREATE TABLE public.agent_execution_events (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -26,7 +26,7 @@ CREATE TABLE public.agent_execution_events (
     sequence_number bigint NOT NULL,
     batch_key text NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    event_data jsonb NOT NULL,
+    event_data json NOT NULL,
     data_bytes bigint NOT NULL
 );
 CREATE TABLE public.agent_executions (
@@ -50,11 +50,11 @@ CREATE TABLE public.agent_executions (
     called_step bigint DEFAULT '-1'::integer NOT NULL,
     step_calls bigint DEFAULT 0 NOT NULL,
     worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    background_response jsonb,
+    background_response json,
     reserved_step bigint DEFAULT '-1'::integer NOT NULL,
     reserved_tokens bigint DEFAULT 0 NOT NULL,
     reserved_nano bigint DEFAULT 0 NOT NULL,
-    model_chain jsonb,
+    model_chain json,
     reserved_model text,
     settled_generation bigint DEFAULT 0 NOT NULL,
     cut_calls bigint DEFAULT 0 NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE public.approval_answers (
     answered_by text NOT NULL COLLATE pg_catalog."C",
     answered_at timestamp with time zone NOT NULL,
     sequence_number bigint NOT NULL,
-    answer jsonb NOT NULL,
+    answer json NOT NULL,
     is_saved boolean NOT NULL
 );
 CREATE TABLE public.audit_events (
@@ -191,7 +191,7 @@ CREATE TABLE public.conversations (
     spent_reasoning bigint DEFAULT 0 NOT NULL,
     spent_nano bigint,
     model text DEFAULT ''::text NOT NULL,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    metadata json DEFAULT '{}'::json NOT NULL,
     spent_estimated bigint DEFAULT 0 NOT NULL,
     spent_cut_calls bigint DEFAULT 0 NOT NULL,
     spent_cut_tokens bigint DEFAULT 0 NOT NULL,
@@ -209,12 +209,12 @@ CREATE TABLE public.messages (
     sequence_number bigint,
     created_at timestamp with time zone NOT NULL,
     content text NOT NULL,
-    tool_calls jsonb NOT NULL,
-    tool_results jsonb NOT NULL,
+    tool_calls json NOT NULL,
+    tool_results json NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     on_busy text DEFAULT ''::text NOT NULL,
-    attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
+    attachments json DEFAULT '[]'::json NOT NULL,
     sent_by text COLLATE pg_catalog."C",
     model text,
     cancel_reason text,
@@ -239,19 +239,20 @@ CREATE TABLE public.tool_execution_records (
     created_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
     finished_at timestamp with time zone,
-    signatures jsonb NOT NULL,
-    tool_input jsonb NOT NULL,
-    events jsonb NOT NULL,
-    result jsonb,
-    full_result jsonb,
+    signatures json NOT NULL,
+    tool_input json NOT NULL,
+    events json NOT NULL,
+    result json,
+    full_result json,
     kind text NOT NULL COLLATE pg_catalog."C",
     approval text NOT NULL COLLATE pg_catalog."C",
     input_hash text NOT NULL COLLATE pg_catalog."C",
     expires_at timestamp with time zone,
     claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     definition_hash text NOT NULL COLLATE pg_catalog."C",
-    approval_rule jsonb NOT NULL,
-    title_template text NOT NULL
+    approval_rule json NOT NULL,
+    title_template text NOT NULL,
+    inbox_tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE VIEW public.waiting_calls AS
  SELECT tool_execution_records.conversation_id,
@@ -284,7 +285,8 @@ CREATE VIEW public.waiting_calls AS
     tool_execution_records.claimant,
     tool_execution_records.definition_hash,
     tool_execution_records.approval_rule,
-    tool_execution_records.title_template
+    tool_execution_records.title_template,
+    tool_execution_records.inbox_tenant_id
    FROM public.tool_execution_records
   WHERE ((tool_execution_records.status = 'pending'::text) AND ((tool_execution_records.approval = 'pending'::text) OR (tool_execution_records.kind = 'client'::text)));
 CREATE VIEW public.conversations_at_work AS
@@ -346,7 +348,7 @@ CREATE TABLE public.execution_checkpoints (
     input_tokens bigint NOT NULL,
     output_tokens bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    execution_state jsonb NOT NULL,
+    execution_state json NOT NULL,
     cached_tokens bigint DEFAULT 0 NOT NULL,
     cache_write_tokens bigint DEFAULT 0 NOT NULL,
     reasoning_tokens bigint DEFAULT 0 NOT NULL,
@@ -447,7 +449,7 @@ CREATE TABLE public.work_plans (
     id text NOT NULL COLLATE pg_catalog."C",
     message_id text NOT NULL COLLATE pg_catalog."C",
     title text NOT NULL,
-    steps jsonb NOT NULL,
+    steps json NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL
 );
@@ -557,6 +559,7 @@ CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id
 CREATE INDEX owner_refusals_over ON public.owner_refusals USING btree (keep_until) WHERE (NOT is_refused);
 CREATE INDEX removed_objects_due ON public.removed_objects USING btree (remove_after);
 CREATE INDEX tool_execution_records_approvals ON public.tool_execution_records USING btree (created_at) WHERE ((status = 'pending'::text) AND (approval = 'pending'::text));
+CREATE INDEX tool_execution_records_inbox ON public.tool_execution_records USING btree (inbox_tenant_id, expires_at, execution_id) WHERE ((status = 'pending'::text) AND (approval = 'pending'::text));
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 CREATE INDEX turn_checks_due ON public.turn_checks USING btree (due_at, conversation_id);

@@ -12,7 +12,7 @@
 -- :chosen_model text?  The model that the new message names itself.
 SELECT
     found.id,
-    found.content = :content AND found.attachments = :attachments
+    found.content = :content AND CAST(found.attachments AS TEXT) = CAST(:attachments AS TEXT)
         AND (CAST(:chosen_model AS TEXT) IS NULL OR found.model = :chosen_model) AS has_this_content,
     e.message_id AS turn_message_id,
     e.status AS turn_status,

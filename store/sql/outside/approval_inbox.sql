@@ -1,6 +1,6 @@
 -- Selects a page of a tenant's calls that wait for an approval, the nearest deadline first, up to a limit of rows and a
--- limit of bytes. An approver gets the calls of their own conversations, and the calls that need another person. The rows
--- carry their rank (`RankedRow`), with one row beyond the limit if more rows exist.
+-- limit of bytes. An approver gets the calls of their own conversations, and the calls that need another person. The
+-- rows carry their rank (`RankedRow`), with one row beyond the limit if more rows exist.
 -- Index: tool_execution_records_inbox, key of conversations, key of agent_executions
 --
 -- :tenant_id text
@@ -20,10 +20,10 @@ FROM (
     FROM (
         SELECT
             t.conversation_id, (SELECT e.agent FROM agent_executions e WHERE e.id = t.agent_execution_id) AS agent,
-            t.message_id, t.agent_execution_id, t.created_at, t.expires_at, FALSE AS is_expired, t.execution_id, t.step,
-            t.call_index, t.call_id, t.tool_name, t.effect, t.timeout_ms, t.status, t.attempt, t.is_error, t.duration_ms,
-            t.observed_sequence, t.kind, t.approval, t.input_hash, t.definition_hash, t.approval_rule, t.title_template,
-            t.signatures, t.tool_input, t.events, t.result,
+            t.message_id, t.agent_execution_id, t.created_at, t.expires_at, FALSE AS is_expired, t.execution_id,
+            t.step, t.call_index, t.call_id, t.tool_name, t.effect, t.timeout_ms, t.status, t.attempt, t.is_error,
+            t.duration_ms, t.observed_sequence, t.kind, t.approval, t.input_hash, t.definition_hash, t.approval_rule,
+            t.title_template, t.signatures, t.tool_input, t.events, t.result,
             CAST(OCTET_LENGTH(CAST(t.tool_input AS TEXT)) AS INTEGER) AS bytes
         FROM tool_execution_records t
         JOIN conversations c ON c.id = t.conversation_id AND c.tenant_id = :tenant_id

@@ -1,6 +1,6 @@
--- Selects the rule and the input of a call, and whether the person who answers may have asked for the call: the person owns
--- the conversation, the person has sent a message of the call's turn, or the sender of a message is unknown. The messages
--- of a retried turn belong to the turn.
+-- Selects the rule and the input of a call, and whether the person who answers may have asked for the call: the person
+-- owns the conversation, the person has sent a message of the call's turn, or the sender of a message is unknown. The
+-- messages of a retried turn belong to the turn.
 -- Index: key of tool_execution_records, key of messages, messages_by_thread, key of conversations
 --
 -- :conversation_id text
