@@ -448,7 +448,8 @@ export interface paths {
         put?: never;
         /**
          * Cancels the running turn, or a waiting message.
-         * @description The turn ends with the event `cancelled` and keeps the text written so far. The conversation's other waiting messages
+         * @description The turn ends with the event `cancelled`, whose `reason` names the person or the key of the request, and keeps the text
+         *     written so far. The conversation's other waiting messages
          *     continue. The cancel is stored before the response: a turn that cannot be reached at once ends at its next step or
          *     start. Repeating the request is safe.
          */
@@ -1838,13 +1839,22 @@ export interface components {
              */
             generation: number;
             model: string;
+            /** @description Number of tools that the model was offered. The call's content names them. */
+            offered_tools: number | null;
             /** @description Name of the provider in the configuration. */
             provider: string;
+            /**
+             * Format: int32
+             * @description Characters of the reply: of the text, the reasoning and the inputs of the tool calls.
+             */
+            received_characters: number | null;
             /**
              * Format: int32
              * @description Characters of the instructions and the messages.
              */
             sent_characters: number | null;
+            /** @description Number of files that the model was sent, at most 100. The call's content names them. */
+            sent_files: number | null;
             /**
              * Format: int32
              * @description Number of messages that the model was sent; null when no model was called: a compaction left messages out without a
@@ -2181,6 +2191,8 @@ export interface components {
          *     request is made again from the stored messages and the stored definition of the agent.
          */
         SentToModel: {
+            /** @description Files that the model was sent: files of messages and of results, each file once, at most 100. */
+            files: components["schemas"]["SentFile"][];
             /** @description Instructions of the agent. */
             instructions: string;
             /**
