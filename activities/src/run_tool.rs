@@ -127,8 +127,7 @@ impl ToolRunner {
         }
         let cancellation = CancellationToken::new();
         let (progress, events) = (Progress::default(), ToolEvents::default());
-        let wait = Wait::default();
-        wait.begin("the definition of the tool");
+        let wait = Wait::of("the definition of the tool");
         // At the end of the attempt, the guard cancels the tool's tasks outside the future.
         let _ends_with_attempt = cancellation.clone().drop_guard();
         let context = ToolContext {
@@ -161,7 +160,7 @@ impl ToolRunner {
                 .run(Arc::clone(found.tool()), context, input)
                 .await
         };
-        let limit = Duration::from_millis(u64::from(record.call.timeout_ms));
+        let limit = Duration::from_millis(record.call.timeout_ms.into());
         let ended = attempt.run(&progress, limit, ran).await;
         let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         match ended {

@@ -8,6 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Wait(Arc<Mutex<Option<String>>>);
 
 impl Wait {
+    /// Makes the wait of a call whose tool has not begun. See [`Self::begin`].
+    pub fn of(reason: impl Into<String>) -> Self {
+        let wait = Self::default();
+        wait.begin(reason);
+        wait
+    }
+
     /// The call waits, and its tool has not begun. `reason` completes the words "the call waited for …".
     pub fn begin(&self, reason: impl Into<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.into());

@@ -125,7 +125,7 @@ fn what_is_wrong_is_said() {
 fn a_server_that_lacks_a_variable_stops_no_worker() {
     let lacking = [
         "url = \"http://x\"\nheaders_env = {authorization = \"MISSING\"}",
-        "command = [\"x\"]\nenv_from = [\"MISSING\"]",
+        "command = [\"x\"]\nprocess.unconfined = true\nenv_from = [\"MISSING\"]",
         "url = \"https://h/mcp\"\n[mcp.a.oauth]\nissuer = \"https://login\"\nclient_id = \"c\"\nclient_secret_env = \"MISSING\"",
     ];
     for table in lacking {

@@ -18,7 +18,7 @@ use serde::{
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::McpTable;
+use super::table::McpTable;
 use crate::{
     checker::Checker,
     forms::{Form, HttpUrl, Written},
