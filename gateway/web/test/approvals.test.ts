@@ -46,7 +46,8 @@ function transfers(start: string, input: string): void {
 
 test("the card shows the text that the store has, and an edit keeps every digit", async () => {
   transfers("pay her", WRITTEN);
-  const { page } = await bench.open();
+  const tab = await bench.open();
+  const { page } = tab;
   await send(page, "Please pay her");
   await page.locator(".approval").waitFor();
   const id = await openedId(page);
@@ -69,6 +70,8 @@ test("the card shows the text that the store has, and an edit keeps every digit"
   await see(page, ".approval pre", edited);
   await page.getByRole("button", { name: "Stop" }).click();
   await see(page, ".end.cancelled", "Cancelled");
+  // The gateway refuses the repeated key.
+  tab.complaints.splice(0, Infinity, ...tab.complaints.filter((complaint) => !complaint.includes("status of 400")));
 });
 
 test("a repeated key asks nobody, and the model is told", async () => {
