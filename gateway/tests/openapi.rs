@@ -152,6 +152,10 @@ fn no_endpoint_is_served_without_a_description() {
             );
             continue;
         }
+        // The messages of this protocol are no resources, and have a specification of their own (docs/api/mcp.md).
+        if path.ends_with("http/routes/mcp/mod.rs") {
+            continue;
+        }
         let text = fs::read_to_string(&path).unwrap();
         for call in [".route(", ".route_service(", ".nest_service("] {
             assert!(

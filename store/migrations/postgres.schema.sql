@@ -554,6 +554,8 @@ CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
 CREATE INDEX messages_by_thread ON public.messages USING btree (conversation_id, thread, sequence_number);
+CREATE INDEX messages_of_mcp ON public.messages USING btree (tenant_id, client_message_id) WHERE (substr(client_message_id, 1, 4) = 'mcp_'::text);
+CREATE INDEX messages_of_mcp_by_age ON public.messages USING btree (tenant_id, created_at, id) WHERE (substr(client_message_id, 1, 4) = 'mcp_'::text);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX owner_refusals_over ON public.owner_refusals USING btree (keep_until) WHERE (NOT is_refused);

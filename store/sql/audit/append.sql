@@ -1,4 +1,4 @@
--- Appends an entry to the audit trail. The database assigns the number of the entry (`migrations/*/0306_tables.sql`).
+-- Appends an entry to the audit trail. The database assigns the number of the entry (`migrations/*/0307_tables.sql`).
 -- Index: key of audit_events
 --
 -- :at timestamp

@@ -190,8 +190,8 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     };
     assert_eq!(
         record.call.tool_input,
-        Some(json(r#"{"q": "y"}"#)),
-        "with what was approved"
+        Some(json(r#"{"q":"y"}"#)),
+        "with the canonical text of the input that was approved"
     );
     let wanted = WantedLinks {
         agent_executions: vec![turn.execution.clone()],

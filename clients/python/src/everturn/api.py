@@ -1759,13 +1759,25 @@ class ModelCall(TypedDict):
     or interrupted attempts.
     """
     model: str
+    offered_tools: int | None
+    """
+    Number of tools that the model was offered. The call's content names them.
+    """
     provider: str
     """
     Name of the provider in the configuration.
     """
+    received_characters: int | None
+    """
+    Characters of the reply: of the text, the reasoning and the inputs of the tool calls.
+    """
     sent_characters: int | None
     """
     Characters of the instructions and the messages.
+    """
+    sent_files: int | None
+    """
+    Number of files that the model was sent, at most 100. The call's content names them.
     """
     sent_messages: int | None
     """
@@ -1915,6 +1927,10 @@ class SentToModel(TypedDict):
     request is made again from the stored messages and the stored definition of the agent.
     """
 
+    files: list[SentFile]
+    """
+    Files that the model was sent: files of messages and of results, each file once, at most 100.
+    """
     instructions: str
     """
     Instructions of the agent.

@@ -194,7 +194,9 @@ async fn every_kind_of_tool_is_told_for_whom_it_runs() {
     );
     assert!(variables.contains("EVERTURN_OWNER_ID=gus\n"), "{variables}");
     assert!(variables.contains("EVERTURN_AGENT=clerk\n"), "{variables}");
-    assert_eq!(variables.lines().count(), 6, "{variables}");
+    assert!(variables.contains("EVERTURN_DEPTH=0\n"), "{variables}");
+    assert!(variables.contains("EVERTURN_TOOL_CALL_ID="), "{variables}");
+    assert_eq!(variables.lines().count(), 8, "{variables}");
 
     let calls = told(files.path(), "every");
     let call = calls
@@ -205,6 +207,7 @@ async fn every_kind_of_tool_is_told_for_whom_it_runs() {
     assert_eq!(meta["everturn/tenant_id"], "globex");
     assert_eq!(meta["everturn/owner_id"], "gus");
     assert_eq!(meta["everturn/agent"], "clerk");
+    assert_eq!(meta["everturn/depth"], "0");
 
     let transfer = result(&events, "transfer");
     assert_eq!(transfer["tenant_id"], "globex", "{transfer}");
