@@ -454,7 +454,9 @@ mod tests {
             lines in prop::collection::vec(r#"\{"jsonrpc":"2\.0",("id":("?[0-9]{0,4}"?|null),)?"(result|error|method)":[ -~]{0,12}\}"#, 0..5),
         ) {
             const LIMIT: usize = 64;
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_time()
+                    .start_paused(true).build().unwrap();
             for output in [bytes, lines.join("\n").into_bytes()] {
                 let ending = Ending::default();
                 let (sender, mut messages) = mpsc::channel(READ_AHEAD);
