@@ -30,17 +30,23 @@ struct Entry {
 impl ToolResultEvents {
     /// Takes the events out of a result: from the field `everturn/events` of an object.
     pub fn take(result: Json) -> (Json, Self) {
+        let (result, list) = Self::split(result);
+        (result, list.as_ref().map(Self::read).unwrap_or_default())
+    }
+
+    /// Takes the field `everturn/events` out of an object, without a look at the field's value.
+    pub fn split(result: Json) -> (Json, Option<Json>) {
         let text = result.as_str();
         // Most results have no events, and need no decoding.
         if !text.starts_with('{') || !text.contains(FIELD) {
-            return (result, Self::default());
+            return (result, None);
         }
         let Ok(mut fields) = result.decode::<BTreeMap<String, Json>>() else {
-            return (result, Self::default());
+            return (result, None);
         };
         match fields.remove(FIELD) {
-            Some(list) => (Json::of(&fields), Self::read(&list)),
-            None => (result, Self::default()),
+            Some(list) => (Json::of(&fields), Some(list)),
+            None => (result, None),
         }
     }
 

@@ -14,9 +14,8 @@ FROM (
         ROW_NUMBER() OVER (
             PARTITION BY conversation_id, execution_id, answered_by ORDER BY sequence_number DESC
         ) AS age
-    FROM (VALUES (:conversation_ids)) AS of_calls (ids)
-    CROSS JOIN (VALUES (:execution_ids)) AS of_executions (ids)
-    CROSS JOIN LATERAL unnest(of_calls.ids, of_executions.ids) AS asked (conversation, execution)
+    FROM (VALUES (:conversation_ids, :execution_ids)) AS given (conversations, executions)
+    CROSS JOIN LATERAL unnest(given.conversations, given.executions) AS asked (conversation, execution)
     CROSS JOIN LATERAL (
         SELECT conversation_id, execution_id, answered_by, answered_at, answer, sequence_number
         FROM approval_answers

@@ -1,6 +1,6 @@
 //! Turns a response into a result for the model, an error that the model can read, or a retry.
 
-use everturn_proto::Json;
+use everturn_proto::{Json, ToolResultEvents};
 use everturn_untrusted::{Secrets, retry_after};
 use reqwest::{
     StatusCode,
@@ -23,6 +23,9 @@ struct Answer<'a> {
     /// Left out when the response has no body.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Json>,
+    /// The events for the turn, which the service has written into the object of its body.
+    #[serde(rename = "everturn/events", skip_serializing_if = "Option::is_none")]
+    events: Option<Json>,
 }
 
 /// Reads an answer, of which the client has read at most `limit` bytes, without the tool's secrets.
@@ -52,15 +55,20 @@ pub(super) fn read(answer: Incoming, secrets: &HeaderMap, limit: usize) -> Resul
             Json::parse(text.trim()).ok()
         });
     let answer = match json {
-        Some(json) => Answer {
-            status: status.as_u16(),
-            content_type: None,
-            body: Some(json),
-        },
+        Some(json) => {
+            let (body, events) = ToolResultEvents::split(json);
+            Answer {
+                status: status.as_u16(),
+                content_type: None,
+                body: Some(body),
+                events,
+            }
+        }
         None if body.is_empty() => Answer {
             status: status.as_u16(),
             content_type: None,
             body: None,
+            events: None,
         },
         None => {
             let body = Json::of(&content::from_bytes(body, content_type));
@@ -68,6 +76,7 @@ pub(super) fn read(answer: Incoming, secrets: &HeaderMap, limit: usize) -> Resul
                 status: status.as_u16(),
                 content_type,
                 body: Some(body),
+                events: None,
             }
         }
     };

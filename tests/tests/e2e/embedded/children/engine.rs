@@ -44,10 +44,16 @@ async fn ask(stack: &Stack, method: &str, key: &str, path: &str, body: Value) ->
     answer.json().await.unwrap_or_default()
 }
 
+/// The name of the conversation with the payment. Tests share the engine, so each test has a name of its own.
+fn conversation(stack: &Stack) -> String {
+    let folder = stack.directory().file_name().unwrap().to_string_lossy();
+    format!("{CONVERSATION}-{folder}")
+}
+
 /// Has a tenant ask for a payment that waits for a person, and returns the tenant's key and the waiting call.
 async fn waiting_payment(stack: &Stack) -> (String, Value) {
     let key = create(stack, &["--tenant", "acme"]).await;
-    let path = format!("/conversations/{CONVERSATION}/messages");
+    let path = format!("/conversations/{}/messages", conversation(stack));
     let message = json!({"content": "pay", "create": {}});
     ask(stack, "POST", &key, &path, message).await;
     (key.clone(), pending(stack, &key).await)
@@ -55,7 +61,7 @@ async fn waiting_payment(stack: &Stack) -> (String, Value) {
 
 /// Waits until the payment waits for a person.
 async fn pending(stack: &Stack, key: &str) -> Value {
-    let path = format!("/conversations/{CONVERSATION}/approvals");
+    let path = format!("/conversations/{}/approvals", conversation(stack));
     let waiting = wait::until("the payment waits for a person", || async {
         let list = ask(stack, "GET", key, &path, json!({})).await;
         list["approvals"][0].as_object().cloned()
@@ -72,7 +78,7 @@ async fn attack(stack: &Stack, payment: &Value) -> Value {
     let arguments = json!([
         temporal::binary().display().to_string(),
         stack.temporal.address(),
-        ids::workflow_id(&format!("acme~{CONVERSATION}")),
+        ids::workflow_id(&format!("acme~{}", conversation(stack))),
         answer.to_string(),
     ]);
     let message = json!({"content": arguments.to_string(), "create": {}});
@@ -80,7 +86,7 @@ async fn attack(stack: &Stack, payment: &Value) -> Value {
         stack,
         "POST",
         &key,
-        "/conversations/attack/messages",
+        &format!("/conversations/attack-{}/messages", conversation(stack)),
         message,
     )
     .await;
@@ -89,7 +95,7 @@ async fn attack(stack: &Stack, payment: &Value) -> Value {
             stack,
             "GET",
             &key,
-            "/conversations/attack/events",
+            &format!("/conversations/attack-{}/events", conversation(stack)),
             json!({}),
         )
         .await;
@@ -135,7 +141,7 @@ async fn a_server_with_the_port_by_name_is_refused_by_the_turn() {
         outcome["succeeded"], true,
         "the engine took the signal: {outcome}"
     );
-    let id = ids::workflow_id(&format!("acme~{CONVERSATION}"));
+    let id = ids::workflow_id(&format!("acme~{}", conversation(&stack)));
     wait::until("the turn shows the refusal", || async {
         let query = [
             "workflow",

@@ -242,10 +242,9 @@ impl Behind {
 }
 
 async fn restart_all(servers: &mut [Behind]) {
-    for server in servers.iter_mut() {
-        server.kill().await;
-    }
+    // One after the other, so that no server is away for longer than a call waits for it.
     for server in servers {
+        server.kill().await;
         server.start().await;
     }
 }
