@@ -96,7 +96,7 @@ var (
 func ofTheCode(t *testing.T) (kinds map[string]string, bounds map[string][]string) {
 	t.Helper()
 	text := read(t, "../../worker/src/telemetry/exporter.rs")
-	for _, name := range []string{"metric", "names", "turns", "gateway", "process"} {
+	for _, name := range []string{"metric", "names", "turns", "mcp", "gateway", "process"} {
 		text += read(t, "../../telemetry/src/"+name+".rs")
 	}
 	kinds, bounds = map[string]string{}, map[string][]string{}
