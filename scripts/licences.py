@@ -17,7 +17,10 @@ ALLOWED = {
 IN_THE_PAGE = {"gateway/web/package-lock.json": {"marked", "preact", "sugar-high", "temml"}}
 FREE = {"Apache-2.0", "ISC", "MIT"}
 # Packages whose metadata do not say what their licence is. Tests and measurements run them, and nothing of ours has their code.
-NOT_NAMED = {"@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem", "unionfs"}
+NOT_NAMED = {
+    *(f"@modelcontextprotocol/server-{name}" for name in ("everything", "filesystem", "memory", "sequential-thinking")),
+    "unionfs",
+}
 
 
 def is_allowed(licence: str, allowed: set[str]) -> bool:
