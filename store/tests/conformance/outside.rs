@@ -201,7 +201,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     let links = turn.store.event_links(&tenant(), &log, &wanted).await;
     let links = links.unwrap();
     let approved = ApprovedCall {
-        tool_input: json(r#"{"q": "y"}"#),
+        tool_input: json(r#"{"q":"y"}"#),
         title: Some("Search for y".to_owned()),
     };
     assert_eq!(links.approved_calls, [(id.clone(), approved)].into());
@@ -219,7 +219,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         .messages;
     assert_eq!(
         context[1].tool_calls[0].tool_input,
-        Some(json(r#"{"q": "y"}"#)),
+        Some(json(r#"{"q":"y"}"#)),
         "and that is what the model sees"
     );
 }

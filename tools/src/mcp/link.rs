@@ -213,6 +213,13 @@ impl Link {
         Err(self.unavailable())
     }
 
+    /// True when the server is away, and not when the worker has no token for the server.
+    pub(super) fn is_away(&self) -> bool {
+        self.access
+            .as_ref()
+            .is_none_or(|access| access.failure().is_none())
+    }
+
     fn unavailable(&self) -> ToolError {
         let server = &self.options.name;
         match self.access.as_ref().and_then(|access| access.failure()) {
