@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
-    ConversationName, Json, ids,
+    ConversationName, Json,
     limits::REMOTE_INPUT_MAX_BYTES,
     turn::{
         ClaimedRemoteTool, RecordRemoteToolRequest, RemoteToolInput, RemoteToolResult,
@@ -27,7 +27,7 @@ use temporalio_sdk::activities::ActivityContext;
 use crate::{
     elsewhere::{Peers, lacks_tool, removed_tool},
     failure as fail,
-    run_tool::{INTERRUPTED, agreed, key_of, no_tool},
+    run_tool::{INTERRUPTED, agreed, idempotency_key, key_of, no_tool},
     save::Saver,
     store_call::once,
 };
@@ -153,8 +153,7 @@ fn claimed(
     run_id: String,
 ) -> ClaimedRemoteTool {
     let call = record.call;
-    let idempotency_key =
-        ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
+    let idempotency_key = idempotency_key(&key);
     let input = RemoteToolInput {
         tool_name: call.tool_name,
         tool_input: Some(call.tool_input.unwrap_or_default()),

@@ -181,7 +181,7 @@ impl ToolRunner {
 }
 
 /// Returns the key of a call for systems that support idempotency keys.
-fn idempotency_key(key: &ToolKey) -> String {
+pub(crate) fn idempotency_key(key: &ToolKey) -> String {
     ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id)
 }
 

@@ -83,6 +83,11 @@ impl Json {
         }
     }
 
+    /// True for the same value, in whatever notation: the canonical texts ([`Self::canonical`]) are equal.
+    pub fn is_same_value(&self, other: &Self) -> bool {
+        self.canonical() == other.canonical()
+    }
+
     /// Returns a key that an object of the value has more than once; `None` without such a key. Readers of a repeated key
     /// disagree: some take the first value, some the last, and some take both. The key is as written in its canonical form,
     /// so `"\u0061"` repeats `"a"`. The keys of a value with too many levels ([`Self::is_too_deep`]) are unknown.

@@ -218,8 +218,11 @@ impl NotedRow {
 
     /// True for an approval of the input of another answer.
     fn approves_input_of(&self, other: &Self) -> bool {
-        let input = |row: &Self| row.answer.tool_input.clone().map(Json::into_canonical);
-        self.answer.outcome() == ApprovalState::Approved && input(self) == input(other)
+        let is_same = match (&self.answer.tool_input, &other.answer.tool_input) {
+            (Some(own), Some(input)) => own.is_same_value(input),
+            (own, input) => own.is_none() && input.is_none(),
+        };
+        self.answer.outcome() == ApprovalState::Approved && is_same
     }
 
     /// Returns the noted answer, to be saved. `editor` proposed the input that the answer approves.
@@ -243,11 +246,8 @@ impl Terms {
     /// True when the answer approves another input than the model's, and a second other person must approve the input.
     /// With the input, the first person decides what runs, as the person who asked did before.
     pub(super) fn needs_second(&self, answer: &ResolveApproval) -> bool {
-        let canonical = |input: &Json| input.clone().into_canonical();
-        let is_edited = answer
-            .tool_input
-            .as_ref()
-            .is_some_and(|edited| canonical(edited) != canonical(&self.tool_input));
+        let edited = answer.tool_input.as_ref();
+        let is_edited = edited.is_some_and(|edited| !edited.is_same_value(&self.tool_input));
         is_edited
             && answer.outcome() == ApprovalState::Approved
             && self.approval_rule.by() != ApprovalBy::Anyone

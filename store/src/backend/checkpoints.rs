@@ -212,6 +212,16 @@ pub(super) async fn complete_step(
     step: &StepKey,
     state: LlmCompleteState,
 ) -> Result<CompletedStep> {
+    if [&state.text, &state.reasoning]
+        .iter()
+        .any(|text| text.contains('\0'))
+    {
+        // PostgreSQL stores the escape of a NUL in JSON, and later fails to read any key of that JSON.
+        return Err(StoreError::Conflict(format!(
+            "the reply of step {} of agent execution `{}` has a NUL character; replace the character before the reply is stored",
+            step.step, step.agent_execution_id
+        )));
+    }
     let calls = state.tool_calls.iter();
     let call_ids: Vec<_> = calls.map(|call| call.call_id.clone()).collect();
     if insert_reply(connection, step, &state, &call_ids).await? {

@@ -121,8 +121,9 @@ impl Builder<'_> {
     fn approve(&mut self, tool: &ToolRow, answer: &SaveApproval) {
         let mut tool = tool.clone();
         let shown = tool.record.call.tool_input.clone().unwrap_or_default();
-        let edited = answer.tool_input.clone().map(Json::into_canonical);
-        let edited = edited.filter(|edited| *edited != shown.into_canonical());
+        let edited = answer.tool_input.clone();
+        let edited = edited.filter(|edited| !edited.is_same_value(&shown));
+        let edited = edited.map(Json::into_canonical);
         self.approval_resolved(&tool, answer, edited.as_ref());
         if let Some(input) = edited {
             let call = &mut tool.record.call;

@@ -1,7 +1,7 @@
 //! Reads the events of a server's stream as servers really send them.
 //!
 //! The parser below rmcp ends a stream at an unknown field, at a text that is no UTF-8, and at a large event (docs/libraries.md,
-//! sse-stream: a strict parser). This parser skips the part that it cannot read.
+//! sse-stream: a strict parser). The parser of this file skips an unreadable part of a stream.
 //!
 //! Must not be here: the messages in the events (`lenient`).
 
@@ -12,10 +12,8 @@ use reqwest::Response;
 use rmcp::{model::RequestId, transport::common::client_side_sse::BoxedSseResponse};
 use sse_stream::Sse;
 
-use super::lenient::{self, IdFinder};
+use super::lenient::{self, IdFinder, MAX_SKIPPED};
 
-/// The most bytes that are skipped of an event over the limit, in limits.
-const MAX_SKIPPED: usize = 64;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const DATA: &[u8] = b"data:";
 
@@ -55,10 +53,15 @@ pub(super) fn events_in(text: &str, max_bytes: usize) -> Vec<Sse> {
     parser.found.into()
 }
 
+/// Returns the reason why an answer over the limit cannot be read.
+pub(super) fn over_limit(max_bytes: usize) -> String {
+    format!("it has more than {max_bytes} bytes (`max_message_bytes`)")
+}
+
 /// Returns the answer in the stead of an event over the limit.
 fn too_large(id: RequestId, max_bytes: usize) -> Option<Sse> {
-    let why = format!("it has more than {max_bytes} bytes (`max_message_bytes`)");
-    let error = serde_json::to_string(&lenient::unreadable(id, &why)).ok()?;
+    let error = lenient::unreadable(id, &over_limit(max_bytes));
+    let error = serde_json::to_string(&error).ok()?;
     Some(Sse::default().data(error))
 }
 

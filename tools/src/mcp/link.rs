@@ -213,20 +213,17 @@ impl Link {
         Err(self.unavailable())
     }
 
-    /// True when the server is away, and not when the worker has no token for the server.
-    pub(super) fn is_away(&self) -> bool {
-        self.access
-            .as_ref()
-            .is_none_or(|access| access.failure().is_none())
-    }
-
     fn unavailable(&self) -> ToolError {
         let server = &self.options.name;
         match self.access.as_ref().and_then(|access| access.failure()) {
             Some(failure) => without_access(server, &failure),
-            None => ToolError::Failed(format!(
-                "MCP server `{server}` is not available now; the tool was not called."
-            )),
+            // A server that restarts is away for some seconds: a tool that may run again is tried again later.
+            None => ToolError::Unavailable {
+                message: format!(
+                    "MCP server `{server}` is not available now; the tool was not called."
+                ),
+                retry_after: None,
+            },
         }
     }
 

@@ -114,8 +114,7 @@ impl Post<'_> {
         client: &reqwest::Client,
         message: &ClientJsonRpcMessage,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let accepted = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
-        let post = client.post(self.uri).header(ACCEPT, accepted);
+        let post = client.post(self.uri);
         let response = self.with_headers(post).json(message).send().await?;
         let status = response.status();
         match (&self.request, status) {
@@ -136,8 +135,7 @@ impl Post<'_> {
         client: &reqwest::Client,
         last_event_id: Option<String>,
     ) -> Result<BoxedSseResponse, HttpError> {
-        let accepted = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
-        let mut get = client.get(self.uri).header(ACCEPT, accepted);
+        let mut get = client.get(self.uri);
         if let Some(id) = last_event_id {
             get = get.header(HEADER_LAST_EVENT_ID, id);
         }
@@ -158,7 +156,9 @@ impl Post<'_> {
         }
     }
 
-    fn with_headers(&self, mut request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+    fn with_headers(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+        let accepted = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
+        let mut request = request.header(ACCEPT, accepted);
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
@@ -211,12 +211,8 @@ impl Post<'_> {
         if let Some(error) = challenge_of(status, &response) {
             return Err(error);
         }
-        let moved = moved_to(status, &response);
-        let retry_after = text_of(&response, RETRY_AFTER).and_then(|value| seconds_of(&value));
-        // A refusal whose body breaks off is a refusal.
-        let body = read_body(response, MAX_REFUSAL_BYTES).await;
-        let body = body.ok().flatten().unwrap_or_default();
-        let mut messages = lenient::read(&body).messages.into_iter();
+        let refusal = Refusal::read(status, response).await;
+        let mut messages = lenient::read(&refusal.body).messages.into_iter();
         let error = match messages.next() {
             Some(JsonRpcMessage::Error(error)) => Some(error),
             _ => None,
@@ -229,8 +225,8 @@ impl Post<'_> {
             let message = JsonRpcMessage::Error(error);
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
-        let said = error.map_or_else(|| excerpt(&body), |error| error.error.message.into_owned());
-        let said = moved.unwrap_or(said);
+        let said = error.map(|error| error.error.message.into_owned());
+        let said = refusal.said(said);
         let names_session = said.to_ascii_lowercase().contains("session");
         let is_session = match status {
             StatusCode::NOT_FOUND => true,
@@ -246,7 +242,7 @@ impl Post<'_> {
         }
         Err(PostError::Refused {
             status,
-            retry_after,
+            retry_after: refusal.retry_after,
             said: said.chars().take(MAX_SAID_CHARS).collect(),
         }
         .into())
@@ -334,24 +330,45 @@ fn moved_to(status: StatusCode, response: &Response) -> Option<String> {
     ))
 }
 
+/// The parts of a response with a status other than success.
+struct Refusal {
+    retry_after: Option<Duration>,
+    moved: Option<String>,
+    body: String,
+}
+
+impl Refusal {
+    async fn read(status: StatusCode, response: Response) -> Self {
+        let retry_after = text_of(&response, RETRY_AFTER).and_then(|value| seconds_of(&value));
+        let moved = moved_to(status, &response);
+        // A refusal whose body breaks off is a refusal.
+        let body = read_body(response, MAX_REFUSAL_BYTES).await;
+        Self {
+            retry_after,
+            moved,
+            body: body.ok().flatten().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the words of the refusal: the remedy, or the text of an error, or the beginning of the body.
+    fn said(&self, error: Option<String>) -> String {
+        let said = self.moved.clone().or(error);
+        said.unwrap_or_else(|| excerpt(&self.body))
+    }
+}
+
 /// Makes the error of a response with a status other than success.
 pub(super) async fn refused(status: StatusCode, response: Response) -> PostError {
-    let retry_after = text_of(&response, RETRY_AFTER).and_then(|value| seconds_of(&value));
-    let moved = moved_to(status, &response);
-    // A refusal whose body breaks off is a refusal.
-    let body = read_body(response, MAX_REFUSAL_BYTES).await;
-    let said = moved.unwrap_or_else(|| excerpt(&body.ok().flatten().unwrap_or_default()));
+    let refusal = Refusal::read(status, response).await;
     PostError::Refused {
         status,
-        retry_after,
-        said,
+        retry_after: refusal.retry_after,
+        said: refusal.said(None),
     }
 }
 
 fn too_large(max_bytes: usize) -> PostError {
-    PostError::Unreadable(format!(
-        "it has more than {max_bytes} bytes (`max_message_bytes`)"
-    ))
+    PostError::Unreadable(events::over_limit(max_bytes))
 }
 
 /// Gives an answer the id of its request. An answer with another id tells nothing of this request, except that the server has

@@ -31,15 +31,13 @@ use tokio::{
 };
 
 use super::{
-    lenient::{self, Message},
+    lenient::{self, MAX_SKIPPED, Message},
     lines::Lines,
     stderr::{Log, Tail},
 };
 
 /// The most messages read ahead. Further messages wait in the pipe, and make the server wait.
 const READ_AHEAD: usize = 4;
-/// The most bytes that are skipped of a message over the limit, in limits.
-const MAX_SKIPPED: usize = 64;
 /// The time for the child to end after its input is closed, and again after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time for reading the child's output after its end.

@@ -116,21 +116,6 @@ impl McpTool {
         }
     }
 
-    /// A server that restarts is away for some seconds, so a call of a tool that may run again is tried again later.
-    fn later(&self, error: ToolError) -> ToolError {
-        match error {
-            ToolError::Failed(message)
-                if self.link.is_away() && self.spec.effect.may_run_again() =>
-            {
-                ToolError::Unavailable {
-                    message,
-                    retry_after: None,
-                }
-            }
-            other => other,
-        }
-    }
-
     /// Sends the call once, and ends a broken connection. The outer error is for the model: there is no connection.
     async fn call(
         &self,
@@ -138,7 +123,7 @@ impl McpTool {
         context: &ToolContext,
     ) -> Result<Result<ServerResult, Lost>, ToolError> {
         let link = &self.link;
-        let connection = link.connection().await.map_err(|error| self.later(error))?;
+        let connection = link.connection().await?;
         self.check_unchanged()?;
         let _slot = link.slots.take(&context.stored_conversation_id).await;
         context.wait.end();

@@ -23,7 +23,7 @@ use crate::{
 /// Calls of a page of the inbox: the default and the maximum.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
-/// The one state that the inbox lists.
+/// The state of the calls in the inbox.
 const WAITING: &str = "waiting";
 
 /// Tool calls that wait for a person's approval.
@@ -110,10 +110,10 @@ pub(super) fn hash_of_proposal(call: &ToolCall, input: &RawJson) -> String {
 /// True when an input is the call's own, in whatever notation.
 fn is_input_of(call: &ToolCall, input: &RawJson) -> bool {
     let own = call.tool_input.as_ref();
-    own.is_some_and(|own| own.canonical() == input.canonical())
+    own.is_some_and(|own| own.is_same_value(input))
 }
 
-/// True for a call that a person other than the one who asks must approve.
+/// True for a call with the rule that another person than the asking person must approve.
 pub(super) fn needs_other_person(tool: &OutsideTool) -> bool {
     tool.record.call.rule().by() != ApprovalBy::Anyone
 }

@@ -26,6 +26,9 @@ use rmcp::{
 use serde::Deserialize as _;
 use serde_json::Value;
 
+/// The most bytes that are skipped of a message over the limit, in limits, to find the message's id and end.
+pub(super) const MAX_SKIPPED: usize = 64;
+
 /// A message of a server.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 

@@ -21,7 +21,7 @@ pub(super) struct Found<'a> {
     pub(super) broken: Option<&'a str>,
 }
 
-/// Reads the messages in a text. Other text may stand around them.
+/// Reads the messages in a text. Other text may stand around the messages.
 pub(super) fn read<'a>(text: &'a str, flaws: &mut Flaws) -> Found<'a> {
     let mut found = Found::default();
     let (mut at, mut tries, mut has_other_text) = (0, 0, false);

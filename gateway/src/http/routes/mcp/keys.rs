@@ -16,8 +16,8 @@ const KEY: &str = "everturn/idempotency_key";
 /// The most bytes of a key: much more than a hash or a UUID has.
 const MAX_KEY_BYTES: usize = 512;
 
-/// Returns the key of a call: the client's own key, or else the request's id in the client's session. Without both, each
-/// request is a call of its own.
+/// Returns the key of a call: the client's own key, or else the request's id in the client's session. Without a key
+/// and a session, each request is a separate call.
 pub(super) fn of_call(headers: &HeaderMap, request: &Request) -> Result<Option<String>, Problem> {
     let own = match request.meta(KEY) {
         None | Some(Value::Null) => idempotency_key(headers)?,

@@ -22,7 +22,7 @@ pub(super) enum Incoming {
     Request(Request),
     /// A message without an answer.
     Notification { method: String, params: JsonObject },
-    /// An answer. The gateway sends no requests, so it expects none.
+    /// An answer. The gateway expects no answers, because the gateway sends no requests.
     Response,
 }
 

@@ -18,7 +18,7 @@ use crate::{
     live::{Cursor, LiveFrame, LiveReader, ReaderEnd},
 };
 
-/// A call that waits for its turn. Dropping it has no effect on the turn.
+/// A call that waits for the end of the turn. Dropping the wait has no effect on the turn.
 pub(super) struct Waiting {
     state: GatewayState,
     caller: Caller,

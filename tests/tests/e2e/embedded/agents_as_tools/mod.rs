@@ -155,16 +155,19 @@ async fn the_sdk_for_typescript_gets_its_result_over_a_crash() {
     assert_eq!(calls(&stack.model).1, 2);
 }
 
+/// Begins a task, waits until the task is in the middle of a call, and returns the id of the task.
+async fn begun_task(stack: &Stack) -> String {
+    let mut client = Program::typescript(stack, &["begin", "What is it?", "k"]);
+    let created = client.said("taskCreated").await;
+    in_mid_call(stack).await;
+    created["taskId"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn a_task_outlives_its_client_the_worker_and_the_gateway() {
     let stack = Stack::new(model().await).await;
     let running = stack.start().await;
-    let mut client = Program::typescript(&stack, &["begin", "What is it?", "k"]);
-    let task = client.said("taskCreated").await["taskId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    in_mid_call(&stack).await;
+    let task = begun_task(&stack).await;
     let _running = crash(&stack, running).await;
     let mut client = Program::typescript(&stack, &["finish", &task]);
     assert_eq!(client.said("task").await["status"], "working");
@@ -184,12 +187,7 @@ async fn a_task_outlives_its_client_the_worker_and_the_gateway() {
 async fn a_task_is_cancelled() {
     let stack = Stack::new(model().await).await;
     let _running = stack.start().await;
-    let mut client = Program::typescript(&stack, &["begin", "What is it?", "k"]);
-    let task = client.said("taskCreated").await["taskId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    in_mid_call(&stack).await;
+    let task = begun_task(&stack).await;
     let mut client = Program::typescript(&stack, &["cancel", &task]);
     assert_eq!(client.said("task").await["status"], "cancelled");
     let mut client = Program::typescript(&stack, &["finish", &task]);

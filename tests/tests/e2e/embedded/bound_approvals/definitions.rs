@@ -68,7 +68,11 @@ impl Shop {
         let pids = fs::read_to_string(self.path("pids")).unwrap();
         fs::remove_file(self.path("pids")).unwrap();
         let pids: Vec<_> = pids.lines().map(str::to_owned).collect();
-        for pid in &pids {
+        // A process that a worker has started to ask for the protocol has ended.
+        for pid in pids
+            .iter()
+            .filter(|pid| Path::new("/proc").join(pid).exists())
+        {
             kill(pid);
         }
         gone(&pids).await;

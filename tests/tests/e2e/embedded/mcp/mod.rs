@@ -26,13 +26,16 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Starts a model that makes these calls in the first step of a turn, then answers.
-async fn calling(calls: Vec<(&'static str, Value)>) -> Model {
+async fn calling<N>(calls: Vec<(N, Value)>) -> Model
+where
+    N: AsRef<str> + Send + Sync + 'static,
+{
     Model::start(
         move |request: &Request| match request.results_since_user() {
             0 => calls
                 .iter()
                 .fold(Reply::text("I ask."), |reply, (tool, input)| {
-                    reply.call(tool, input)
+                    reply.call(tool.as_ref(), input)
                 }),
             _ => Reply::text("Done."),
         },

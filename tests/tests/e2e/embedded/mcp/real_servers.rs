@@ -6,7 +6,6 @@ use std::{fs, path::Path};
 use everturn_tests::{
     events::{error, result},
     mcp::{self, EVERYTHING, FILESYSTEM},
-    model::{Model, Reply, Request},
     stack::Stack,
     wait,
 };
@@ -17,7 +16,7 @@ use nix::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{kill, processes, reference::make_repository, told};
+use super::{calling, kill, processes, reference::make_repository, told};
 
 /// A server with one of its tools.
 struct Server {
@@ -107,30 +106,6 @@ fn of_pypi(root: &Path) -> Vec<Server> {
     ]
 }
 
-/// Starts a model that calls the tool of each server in the first step of a turn, then answers.
-async fn calling(servers: &[Server]) -> Model {
-    let calls: Vec<_> = servers
-        .iter()
-        .map(|server| {
-            (
-                format!("{}__{}", server.name, server.tool),
-                server.input.clone(),
-            )
-        })
-        .collect();
-    Model::start(
-        move |request: &Request| match request.results_since_user() {
-            0 => calls
-                .iter()
-                .fold(Reply::text("I ask."), |reply, (tool, input)| {
-                    reply.call(tool, input)
-                }),
-            _ => Reply::text("Done."),
-        },
-    )
-    .await
-}
-
 /// Each server but `fetch` answers: its address answers nothing, which is the tool's own error.
 fn each_has_answered(servers: &[Server], events: &[Value]) {
     for server in servers {
@@ -161,7 +136,12 @@ async fn stack_of(servers: &[Server], folder: &Path, effect: &str) -> Stack {
         .map(|it| format!("\"{}__{}\"", it.name, it.tool))
         .collect();
     let agent = format!("tools = [{}]\n{tables}", tools.join(", "));
-    Stack::with_agent(calling(servers).await, &agent).await
+    let call = |server: &Server| {
+        let tool = format!("{}__{}", server.name, server.tool);
+        (tool, server.input.clone())
+    };
+    let model = calling(servers.iter().map(call).collect()).await;
+    Stack::with_agent(model, &agent).await
 }
 
 fn stop_all(servers: &[Server], folder: &Path) {

@@ -5,7 +5,7 @@
 use std::{fs, path::Path, process::Stdio};
 
 use everturn_tests::{
-    events::{error, observe, result},
+    events::{error, result},
     mcp,
     model::{Model, Reply, Request},
     ports::free_port,
@@ -158,28 +158,42 @@ async fn programs_of_each_sdk_are_listed_called_restarted_and_killed() {
             kill(processes(folder.path(), server).last().unwrap());
         }
     };
+    survive(&stack, folder.path(), &servers, async || kill_all()).await;
+}
+
+/// Calls the tools of the servers, which `restart` ends and starts between two turns and in the middle of a call.
+async fn survive(
+    stack: &Stack,
+    folder: &Path,
+    servers: &[&'static str],
+    mut restart: impl AsyncFnMut(),
+) {
     for _turn in 0..2 {
-        let events = call_all(&stack, "echo").await;
-        for server in &servers {
+        let events = call_all(stack, "echo").await;
+        for server in servers {
             assert_eq!(result(&events, &format!("{server}__echo")), "Echo: hi");
         }
-        kill_all();
+        restart().await;
     }
     let (conversation, _) = stack.ask("once").await;
-    noted(folder.path(), &servers, "once", 1).await;
-    kill_all();
+    noted(folder, servers, "once", 1).await;
+    restart().await;
     let events = stack.ended(&conversation, 1).await;
-    for server in &servers {
+    for server in servers {
         let why = error(&events, &format!("{server}__once"));
         assert!(why.contains("may or may not"), "{server}: {why}");
-        is_noted_once(folder.path(), server);
+        is_noted_once(folder, server);
     }
     let (conversation, _) = stack.ask("read").await;
-    noted(folder.path(), &servers, "read", 1).await;
-    kill_all();
+    noted(folder, servers, "read", 1).await;
+    restart().await;
     let events = stack.ended(&conversation, 1).await;
-    for server in &servers {
-        assert_eq!(result(&events, &format!("{server}__read")), "done");
+    for server in servers {
+        assert_eq!(
+            result(&events, &format!("{server}__read")),
+            "done",
+            "{server}"
+        );
     }
 }
 
@@ -275,28 +289,6 @@ async fn servers_behind_a_url_of_each_sdk_are_listed_called_restarted_and_killed
     let stack = stack_of(&servers, &tables).await;
     the_tools_are_listed(&stack, &servers).await;
     let _running = stack.start_with_one_worker().await;
-    for _turn in 0..2 {
-        let events = call_all(&stack, "echo").await;
-        for server in &servers {
-            assert_eq!(result(&events, &format!("{server}__echo")), "Echo: hi");
-        }
-        restart_all(&mut behind).await;
-    }
-    let (conversation, _) = stack.ask("once").await;
-    noted(folder.path(), &servers, "once", 1).await;
-    restart_all(&mut behind).await;
-    let events = stack.ended(&conversation, 1).await;
-    for server in &servers {
-        let why = error(&events, &format!("{server}__once"));
-        assert!(why.contains("may or may not"), "{server}: {why}");
-        is_noted_once(folder.path(), server);
-    }
-    let (conversation, _) = stack.ask("read").await;
-    noted(folder.path(), &servers, "read", 1).await;
-    restart_all(&mut behind).await;
-    let events = stack.ended(&conversation, 1).await;
-    for server in &servers {
-        let name = format!("{server}__read");
-        assert_eq!(observe(&events, &name)["result"], "done", "{server}");
-    }
+    let restart = async || restart_all(&mut behind).await;
+    survive(&stack, folder.path(), &servers, restart).await;
 }
