@@ -28,6 +28,7 @@ use crate::{
     cancels::{self, Cancels},
     elsewhere::Peers,
     known_agents::KnownAgents,
+    left_out::LeftOutTools,
     load::Loader,
     remote::RemoteTools,
     run_tool::ToolRunner,
@@ -92,6 +93,17 @@ pub struct ThisWorker {
     pub cancels: Cancels,
     /// The worker's shutdown, and the time limit of running attempts.
     pub stopping: Stopping,
+    /// The tools that providers would refuse.
+    pub left_out: LeftOutTools,
+}
+
+impl ThisWorker {
+    fn ends(&self) -> Ends {
+        Ends {
+            cancels: self.cancels.clone(),
+            stopping: self.stopping.clone(),
+        }
+    }
 }
 
 impl AgentActivities {
@@ -99,10 +111,7 @@ impl AgentActivities {
     pub fn new(ports: &Ports, settings: Settings, worker: ThisWorker) -> Self {
         let (inputs, stream, tools) = (&ports.inputs, &ports.stream, &ports.tools);
         let agents = Arc::new(settings.agents);
-        let ends = Ends {
-            cancels: worker.cancels,
-            stopping: worker.stopping,
-        };
+        let ends = worker.ends();
         let wait = settings.wait_for_peer;
         let peers = Peers { wait };
         let saver = Saver {
@@ -129,6 +138,7 @@ impl AgentActivities {
                 tools: Arc::clone(tools),
                 agents: Arc::clone(&agents),
                 known: Known::new(settings.circuit),
+                left_out: worker.left_out,
                 provider_waits: settings.provider_waits,
                 retries: settings.retries,
                 approval_answers: settings.approval_answers,
@@ -139,6 +149,8 @@ impl AgentActivities {
             runner: ToolRunner {
                 tool_claims: Arc::clone(&ports.tool_claims),
                 tools: Arc::clone(tools),
+                agents: Arc::clone(&agents),
+                inputs: Arc::clone(inputs),
                 threads: ToolThreads::new(settings.max_tools),
                 blobs: ports.blobs.clone(),
                 saver: saver.clone(),
@@ -174,6 +186,8 @@ impl AgentActivities {
         let mut parts = Parts::clone(&self.parts());
         parts.loader.agents = Arc::clone(&agents);
         parts.thinker.agents = Arc::clone(&agents);
+        parts.thinker.left_out.forget();
+        parts.runner.agents = Arc::clone(&agents);
         parts.after_turn.agents = agents;
         parts.thinker.tools = Arc::clone(&tools);
         parts.runner.tools = Arc::clone(&tools);

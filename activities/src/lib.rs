@@ -2,6 +2,8 @@
 //!
 //! - [`AgentActivities`]: the activities as the worker registers them; each has its own module (`load`, `think`,
 //!   `run_tool`, `save`; `remote` has two)
+//! - `find_tools`: the search in an agent's tools
+//! - [`LeftOutTools`]: the tools that providers would refuse
 //! - `files`: images and files in messages and in results of tools
 //! - `attempt`, `store_call`: an attempt of an activity, and a call of the store
 //! - `tool_calls`: the forms of a tool call, for calls of models (`think`) and of hooks (`hooks`)
@@ -20,8 +22,10 @@ mod cancels;
 mod elsewhere;
 mod failure;
 mod files;
+mod find_tools;
 mod hooks;
 mod known_agents;
+mod left_out;
 mod load;
 mod pulse;
 mod readers;
@@ -40,6 +44,7 @@ mod tool_threads;
 pub use agent_activities::{AgentActivities, Ports, ThisWorker};
 pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
+pub use left_out::LeftOutTools;
 pub use settings::{Retries, Settings, TenantBudgets, TurnQueues};
 pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

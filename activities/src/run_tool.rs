@@ -10,13 +10,14 @@ use std::{
 };
 
 use everturn_proto::{
-    ConversationName, ids,
+    ConversationName, Json, ids,
     limits::TOOL_ATTEMPTS,
-    turn::{RunToolRequest, RunToolResult, ToolCall},
+    turn::{AgentDefinition, RunToolRequest, RunToolResult, ToolCall},
     words::FailureCode,
 };
 use everturn_store::{
-    BlobFiles, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, WorkerId,
+    BlobFiles, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnInputs,
+    WorkerId,
 };
 use everturn_supervisor::failpoint;
 use everturn_tools::{
@@ -30,6 +31,7 @@ use crate::{
     attempt::{Attempt, Ended, Ends},
     elsewhere::{Peers, lacks_tool, removed_tool},
     failure as fail, files,
+    known_agents::KnownAgents,
     save::Saver,
     tool_threads::ToolThreads,
 };
@@ -44,6 +46,8 @@ pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run 
 pub(crate) struct ToolRunner {
     pub(crate) tool_claims: Arc<dyn ToolClaims>,
     pub(crate) tools: Arc<ToolRegistry>,
+    pub(crate) agents: Arc<KnownAgents>,
+    pub(crate) inputs: Arc<dyn TurnInputs>,
     pub(crate) threads: ToolThreads,
     /// The files in results.
     pub(crate) blobs: BlobFiles,
@@ -151,15 +155,10 @@ impl ToolRunner {
         };
         let input = record.call.tool_input.clone().unwrap_or_default();
         let started = Instant::now();
-        let ran = async {
-            let found = self.tools.find(tool_name, context.asker()).await?;
-            agreed(&found, &record.call).map_err(ToolError::Failed)?;
-            found.validate(&input).map_err(ToolError::Failed)?;
-            context.wait.end();
-            self.threads
-                .run(Arc::clone(found.tool()), context, input)
-                .await
-        };
+        let agent = self
+            .finding_agent(attempt, &record, &caller.agent_hash)
+            .await?;
+        let ran = self.ran(&record, agent.as_ref(), context, input);
         let limit = Duration::from_millis(record.call.timeout_ms.into());
         let ended = attempt.run(&progress, limit, ran).await;
         let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
@@ -177,6 +176,27 @@ impl ToolRunner {
             )),
             Ended::Stopped => Err(ActivityError::cancelled()),
         }
+    }
+
+    /// Finds the tool of a call, checks the arguments, and runs the tool. `finding` is the agent of a call of `find_tools`.
+    async fn ran(
+        &self,
+        record: &ToolRecord,
+        finding: Option<&AgentDefinition>,
+        context: ToolContext,
+        input: Json,
+    ) -> Result<Json, ToolError> {
+        if let Some(agent) = finding {
+            context.wait.end();
+            return self.find_tools(agent, context.asker(), &input).await;
+        }
+        let name = &record.call.tool_name;
+        let found = self.tools.find(name, context.asker()).await?;
+        agreed(&found, &record.call).map_err(ToolError::Failed)?;
+        found.validate(&input).map_err(ToolError::Failed)?;
+        context.wait.end();
+        let tool = Arc::clone(found.tool());
+        self.threads.run(tool, context, input).await
     }
 }
 

@@ -1,14 +1,14 @@
 //! `[providers.NAME.profile]`: what a provider takes and sends, where the table of profiles does not fit the provider.
 
 use everturn_models::{
-    Cache, CallIds, Dialect, MaxTokens, ProfileField, ProfileSettings, ProviderKind, Roles,
-    Thoughts,
+    Cache, CallIds, Dialect, MaxTokens, ProfileField, ProfileSettings, PropertyNames, ProviderKind,
+    Roles, Thoughts, ToolNames, ToolSchemas,
 };
 use serde::Deserialize;
 
 use super::{
     checker::Checker,
-    forms::{Flag, Form, Word, Written},
+    forms::{Flag, Form, Number, Word, Written},
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -22,6 +22,10 @@ pub(super) struct ProfileTable {
     max_tokens: Option<Written<Word<MaxTokens>>>,
     dialect: Option<Written<Word<Dialect>>>,
     cache: Option<Written<Word<Cache>>>,
+    tool_schemas: Option<Written<Word<ToolSchemas>>>,
+    property_names: Option<Written<Word<PropertyNames>>>,
+    tool_names: Option<Written<Word<ToolNames>>>,
+    max_tools: Option<Written<Number<8, 4096>>>,
 }
 
 impl ProfileTable {
@@ -39,6 +43,10 @@ impl ProfileTable {
             max_tokens: fields.value(Field::MaxTokens, self.max_tokens.as_ref()),
             dialect: fields.value(Field::Dialect, self.dialect.as_ref()),
             cache: fields.value(Field::Cache, self.cache.as_ref()),
+            tool_schemas: fields.value(Field::ToolSchemas, self.tool_schemas.as_ref()),
+            property_names: fields.value(Field::PropertyNames, self.property_names.as_ref()),
+            tool_names: fields.value(Field::ToolNames, self.tool_names.as_ref()),
+            max_tools: fields.value(Field::MaxTools, self.max_tools.as_ref()),
         }
     }
 }

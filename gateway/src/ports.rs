@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys,
+    AgentExecutions, AuditTrail, BlobFiles, Conversations, EventReader, Failures, Keys, LeftOut,
     MessageQueue, OutsideTools, Owners, PastCalls, TenantUsage, Tenants, ToolResults, TurnResults,
 };
 use everturn_stream::{CancelNews, SharedCounts, StreamReader};
@@ -31,6 +31,8 @@ pub struct Ports {
     pub outside: Arc<dyn OutsideTools>,
     /// Complete results of tools.
     pub results: Arc<dyn ToolResults>,
+    /// The tools that workers leave out of requests.
+    pub left_out: Arc<dyn LeftOut>,
     /// Images and files.
     pub blobs: BlobFiles,
     /// The model usage of tenants.

@@ -40,6 +40,7 @@ impl Stack {
             past_calls: Arc::new(store.clone()),
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
+            left_out: Arc::new(store.clone()),
             results: Arc::new(store.clone()),
             blobs: BlobFiles::new(Arc::new(store.clone()), None, BlobRules::default()),
             keys: Arc::new(store.clone()),

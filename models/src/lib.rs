@@ -18,6 +18,7 @@
 //! - `estimate`: the tokens of a call, when the provider counts none
 //! - `output`: the format of an agent's answers
 //! - `tool_choice`: the tool that a model must call
+//! - `tool_rules`: the rules of a provider for tools; `tool_schema`: the tools of a request in the provider's form
 //! - [`refused`]: validators of requests, for tests
 //! - `gate`: the queue of calls that wait for a provider's limits; `sync`: its lock and its clock
 //!
@@ -48,6 +49,8 @@ mod sync;
 mod targets;
 mod told;
 mod tool_choice;
+mod tool_rules;
+mod tool_schema;
 mod wire;
 
 /// The tokens of a call, by the provider's count or Everturn's estimate.
@@ -69,7 +72,10 @@ pub use port::{
     ModelClient, ModelReply, ModelRequest, ModelToolCall, OfferedTool, ReplyListener, signer,
 };
 pub use profile::{
-    Cache, CallIds, Dialect, MaxTokens, Profile, ProfileField, ProfileSettings, Roles, Thoughts,
+    Cache, CallIds, Dialect, MaxTokens, Profile, ProfileField, ProfileSettings, PropertyNames,
+    Roles, Thoughts, ToolNames, ToolSchemas,
 };
 pub use provider::{Provider, ProviderKind, Providers};
 pub use tool_choice::ToolChoice;
+pub use tool_rules::ToolRules;
+pub use tool_schema::{Unfit, unfit};

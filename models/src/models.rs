@@ -12,6 +12,7 @@ use crate::{
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
     provider::{Provider, ProviderKind, Providers},
     responses::ResponsesClient,
+    tool_rules::ToolRules,
 };
 
 /// Calls every provider with the client for the provider's kind.
@@ -46,6 +47,10 @@ impl Models {
 impl ModelClient for Models {
     fn has_provider(&self, provider: &str) -> bool {
         self.client_of(provider).has_provider(provider)
+    }
+
+    fn tool_rules(&self, provider: &str, model: &str) -> ToolRules {
+        self.client_of(provider).tool_rules(provider, model)
     }
 
     async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {

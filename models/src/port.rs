@@ -23,6 +23,7 @@ use crate::{
     profile::{Cache, Profile},
     provider::ProviderKind,
     tool_choice::ToolChoice,
+    tool_rules::ToolRules,
 };
 
 /// Calls language models.
@@ -30,6 +31,9 @@ use crate::{
 pub trait ModelClient: Send + Sync {
     /// True when the configuration has a provider of this name.
     fn has_provider(&self, provider: &str) -> bool;
+
+    /// Returns the provider's rules for the tools of a request to a model.
+    fn tool_rules(&self, provider: &str, model: &str) -> ToolRules;
 
     /// Waits until the provider's limits let one more call begin. The admission permits one call. Dropping the future
     /// ends the wait.

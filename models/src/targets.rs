@@ -8,7 +8,9 @@ use crate::{
     error::ModelError,
     failure::unknown_provider,
     gate::{Admission, Arrival, Later},
-    provider::{Provider, Providers},
+    profile::{Profile, ProfileSettings},
+    provider::{Provider, ProviderKind, Providers},
+    tool_rules::ToolRules,
 };
 
 /// Providers, each ready for calls.
@@ -36,6 +38,20 @@ impl<T: AsRef<Endpoint>> Targets<T> {
     pub(super) fn get(&self, provider: &str) -> Result<&T, ModelError> {
         let target = self.0.get(provider);
         target.ok_or_else(|| unknown_provider(provider))
+    }
+
+    /// Returns the rules for tools of a model. An unknown provider has the rules of an unknown server.
+    pub(super) fn tool_rules(
+        &self,
+        kind: impl Fn(&T) -> ProviderKind,
+        provider: &str,
+        model: &str,
+    ) -> ToolRules {
+        let profile = self.0.get(provider).map_or_else(
+            || Profile::of(ProviderKind::OpenAi, "", model, ProfileSettings::default()),
+            |target| target.as_ref().profile(kind(target), model),
+        );
+        ToolRules::of(&profile)
     }
 
     /// Waits until the provider's limits let one more call begin.

@@ -109,6 +109,7 @@ fn routes(world: &World, turns: Arc<ModelTurns>, stream: Arc<InProcessStream>) -
         past_calls: store.clone(),
         usage: store.clone(),
         outside: store.clone(),
+        left_out: store.clone(),
         results: store.clone(),
         blobs: BlobFiles::new(store.clone(), None, BlobRules::default()),
         keys: store.clone(),

@@ -459,7 +459,8 @@ CREATE TABLE public.worker_leases (
     lease_ms bigint NOT NULL,
     renewals bigint DEFAULT 0 NOT NULL,
     takes bigint DEFAULT 0 NOT NULL,
-    is_ended boolean DEFAULT false NOT NULL
+    is_ended boolean DEFAULT false NOT NULL,
+    left_out_tools text DEFAULT '[]'::text NOT NULL
 );
 ALTER TABLE ONLY public.agent_definitions
     ADD CONSTRAINT agent_definitions_pkey PRIMARY KEY (hash);

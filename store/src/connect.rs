@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use crate::{
     api::{
         AgentExecutions, AuditTrail, Backlogs, Blobs, ConnectionUsage, Conversations, EventReader,
-        EventWriter, Failures, Keys, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
+        EventWriter, Failures, Keys, LeftOut, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
         OutsideTools, Owners, PastCalls, Reconciliation, Result, Retention, StepClaims,
         TenantUsage, Tenants, ToolClaims, ToolResults, TraceContexts, TurnInputs, TurnResults,
         Turns, WorkerLeases,
@@ -57,6 +57,8 @@ pub struct Store {
     pub leases: Arc<dyn WorkerLeases>,
     /// Finds lost workers, for gateways.
     pub lost_workers: Arc<dyn LostWorkers>,
+    /// The tools that workers leave out of requests, for workers and gateways.
+    pub left_out: Arc<dyn LeftOut>,
     /// Removes old conversations, for operators.
     pub retention: Arc<dyn Retention>,
     /// API keys and browser sessions, for gateways and operators.
@@ -98,6 +100,7 @@ impl Store {
         + Backlogs
         + WorkerLeases
         + LostWorkers
+        + LeftOut
         + Retention
         + Keys
         + Owners
@@ -130,6 +133,7 @@ impl Store {
             backlogs: store.clone(),
             leases: store.clone(),
             lost_workers: store.clone(),
+            left_out: store.clone(),
             retention: store.clone(),
             keys: store.clone(),
             owners: store.clone(),

@@ -63,7 +63,7 @@ impl CheckedTool {
             let name = name.clone();
             return Err(RegisterError::InvalidTitle { name, reason });
         }
-        let schema = match Schema::compile(parameters) {
+        let schema = match Schema::compile_any_draft(parameters) {
             Ok(schema) => Arc::new(schema),
             Err(reason) => {
                 return Err(RegisterError::InvalidSchema {
@@ -187,6 +187,26 @@ mod tests {
         assert!(
             CheckedTool::new(fake("a", remote)).is_err(),
             "nothing may be fetched"
+        );
+    }
+
+    /// Without the older drafts, every tool with a tuple of draft 7 would be missing.
+    #[test]
+    fn schemas_of_older_drafts_are_read_as_their_authors_meant_them() {
+        let schema = json!({"type": "object", "properties": {
+            "pair": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+        }});
+        let tool = CheckedTool::new(fake("a", schema)).unwrap();
+        let fits = |input: &str| tool.validate(&Json::parse(input).unwrap());
+        assert_eq!(fits(r#"{"pair":["a",1]}"#), Ok(()));
+        assert!(fits(r#"{"pair":[1,"a"]}"#).is_err());
+        let flag = json!({"type": "object", "properties": {
+            "ttl": {"type": "integer", "minimum": 0, "exclusiveMinimum": true},
+        }});
+        let tool = CheckedTool::new(fake("a", flag)).unwrap();
+        assert!(
+            tool.validate(&Json::parse(r#"{"ttl":0}"#).unwrap())
+                .is_err()
         );
     }
 

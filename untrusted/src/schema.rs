@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
 use crate::cut;
@@ -28,6 +28,29 @@ impl Schema {
         }
         let validator = jsonschema::options().offline().build(schema);
         validator.map(Self).map_err(|error| describe(&error))
+    }
+
+    /// Compiles a schema of draft 2020-12, or else of draft 7 or draft 4: many tools have tuples and flags of older drafts,
+    /// and do not name their draft.
+    ///
+    /// # Errors
+    ///
+    /// The problem of the schema in draft 2020-12, for its author.
+    pub fn compile_any_draft(schema: &Value) -> Result<Self, String> {
+        let newest = Self::compile(schema);
+        let Err(_) = &newest else {
+            return newest;
+        };
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return newest;
+        }
+        let older = [Draft::Draft7, Draft::Draft4]
+            .into_iter()
+            .find_map(|draft| {
+                let options = jsonschema::options().with_draft(draft);
+                options.offline().build(schema).ok()
+            });
+        older.map_or(newest, |validator| Ok(Self(validator)))
     }
 
     /// Returns the problems of a value, for a model; `None` when the value fits.

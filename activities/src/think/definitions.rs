@@ -9,7 +9,11 @@ use everturn_proto::{
     words::{AnswersFrom, ApprovalBy, OnDefinitionChange},
 };
 use everturn_store::{DefinedTool, TurnInputs};
-use everturn_tools::{ToolSpec, builtin::read_result, names};
+use everturn_tools::{
+    ToolSpec,
+    builtin::{find_tools, read_result},
+    names,
+};
 use temporalio_common::ActivityError;
 
 use super::claimed::Claimed;
@@ -94,7 +98,11 @@ pub(super) fn settings(
 ) -> Option<AgentTool> {
     let listed = names::listed(&agent.tools, name).cloned();
     let is_offered = || offered.iter().any(|spec| spec.name == name);
-    listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
+    listed.or_else(|| match name {
+        read_result::NAME if is_offered() => Some(read_result::settings()),
+        find_tools::NAME if is_offered() => Some(find_tools::settings()),
+        _ => None,
+    })
 }
 
 fn by_name(tools: Vec<DefinedTool>) -> Definitions {

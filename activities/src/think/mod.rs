@@ -7,7 +7,7 @@
 //!    way on without a part that no worker has any more.
 //! 3. [`context`]: the messages, from the store and from [`known_contexts`].
 //! 4. [`provider_limits`]: the wait for the limits of the provider.
-//! 5. [`ask`]: the [`request`], with its files ([`sent_files`]); then the [`call`] reserves the cost ([`budget`]) and
+//! 5. [`ask`]: the [`request`], with its tools ([`room`]) and files ([`sent_files`]); then the [`call`] reserves the cost ([`budget`]) and
 //!    streams the model's text. When the context is too long for the model's window, [`compaction`] asks for a summary
 //!    instead, and the model thinks in the next step.
 //! 6. [`checkpoint`]: the record of the reply, with the tool calls ([`calls`]), their approvals ([`definitions`]) and
@@ -57,6 +57,7 @@ mod provider_limits;
 mod queue;
 mod reply;
 mod request;
+mod room;
 mod sent_files;
 mod stops;
 mod store;

@@ -30,6 +30,7 @@ use crate::{
     elsewhere::{Gone, Peers},
     files::KnownFiles,
     known_agents::KnownAgents,
+    left_out::LeftOutTools,
     settings::Retries,
 };
 
@@ -46,6 +47,8 @@ pub(crate) struct Thinker {
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) known: Known,
+    /// The tools that providers would refuse.
+    pub(crate) left_out: LeftOutTools,
     /// The limits of the calls that wait for the limits of a provider.
     pub(crate) provider_waits: WaitLimits,
     pub(crate) retries: Retries,
@@ -165,6 +168,8 @@ impl Thinker {
                 caller: caller(claimed, call),
                 agent_hash: claimed.agent_hash,
                 tools: &self.tools,
+                model,
+                left_out: &self.left_out,
                 agents: self.agents.by_name(),
                 files: self.files(claimed),
             },

@@ -212,13 +212,14 @@ fn result_bytes(result: &ToolResult) -> usize {
     MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len() + files
 }
 
-/// Returns the content of a request with the tools `offered`, by reference.
-pub(super) fn sent(request: &ModelRequest, offered: &[ToolSpec]) -> SentContext {
+/// Returns the content of a request, by reference. `known` are the definitions of its tools, and of others.
+pub(super) fn sent(request: &ModelRequest, known: &[ToolSpec]) -> SentContext {
     let messages = &request.messages;
     let number = |message: Option<&ContextMessage>| message.map_or(0, |it| it.sequence_number);
     // A message of Everturn itself has no number.
     let stored = |message: &&ContextMessage| message.sequence_number > 0;
-    let tools = offered.iter().map(|tool| SentTool {
+    let is_offered = |spec: &&ToolSpec| request.tools.iter().any(|tool| tool.name == spec.name);
+    let tools = known.iter().filter(is_offered).map(|tool| SentTool {
         name: tool.name.clone(),
         definition_hash: tool.definition_hash(),
     });

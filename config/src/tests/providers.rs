@@ -1,6 +1,9 @@
 //! `[providers.NAME]`: the profile and the headers of a provider.
 
-use everturn_models::{Cache, CallIds, Dialect, MaxTokens, ProfileSettings, Roles, Thoughts};
+use everturn_models::{
+    Cache, CallIds, Dialect, MaxTokens, ProfileSettings, PropertyNames, Roles, Thoughts, ToolNames,
+    ToolSchemas,
+};
 
 use super::{assert_errors, parse};
 
@@ -20,7 +23,8 @@ fn every_field_of_a_profile_has_a_key() {
         config.providers["main"].profile
     };
     let chat = "call_ids = \"nine\"\nroles = \"any\"\nthoughts = \"reasoning_content\"\nthink_tags = false\n\
-                stream_options = false\nmax_tokens = \"max_completion_tokens\"\ndialect = \"mistral\"";
+                stream_options = false\nmax_tokens = \"max_completion_tokens\"\ndialect = \"mistral\"\n\
+                tool_schemas = \"typed\"\nproperty_names = \"words\"\ntool_names = \"letter_first\"\nmax_tools = 64";
     let expected = ProfileSettings {
         call_ids: Some(CallIds::Nine),
         roles: Some(Roles::Any),
@@ -30,6 +34,10 @@ fn every_field_of_a_profile_has_a_key() {
         max_tokens: Some(MaxTokens::MaxCompletionTokens),
         dialect: Some(Dialect::Mistral),
         cache: None,
+        tool_schemas: Some(ToolSchemas::Typed),
+        property_names: Some(PropertyNames::Words),
+        tool_names: Some(ToolNames::LetterFirst),
+        max_tools: Some(64),
     };
     for kind in ["openai", "azure"] {
         assert_eq!(read(kind, chat), expected, "{kind}");

@@ -5,6 +5,7 @@ use everturn_proto::{
     Responsible,
     turn::{AgentDefinition, AgentTool, ApprovalPolicy, Budget, FallbackModel},
 };
+use everturn_store::{LeftOut, LeftOutTool, WorkerId, WorkerLease, WorkerLeases};
 use serde_json::json;
 
 use crate::support::TestGateway;
@@ -66,6 +67,7 @@ async fn an_agent_is_listed_with_its_tools_samples_and_limits() {
                 "model": "openai/gpt-5-mini",
                 "models": ["openai/gpt-5-mini", "openai/gpt-5"],
                 "tools": [{"name": "refund", "kind": "worker", "needs_approval": true}],
+                "left_out_tools": [],
                 "samples": ["Where is my order?"],
                 "limits": {"max_steps": 20, "turn_timeout_ms": 30_000, "turn_tokens": 9000, "turn_usd": "0.5"},
             }],
@@ -82,4 +84,31 @@ async fn the_default_agent_is_named_if_the_tenant_has_it() {
     assert_eq!(answer["default_agent"], "default");
     assert_eq!(answer["agents"][0]["model"], json!(null));
     assert_eq!(answer["agents"][0]["models"], json!([]));
+}
+
+#[tokio::test]
+async fn tools_that_workers_leave_out_are_shown_to_their_tenant() {
+    let gateway = TestGateway::start().await;
+    let database = &gateway.store.database;
+    let worker = WorkerId::random();
+    let lease = WorkerLease {
+        identity: worker.identity("w"),
+        worker: worker.clone(),
+        duration: std::time::Duration::from_secs(5),
+    };
+    database.renew_lease(&lease).await.unwrap();
+    let tool = |tenant: &str| LeftOutTool {
+        tenant_id: tenant.to_owned(),
+        agent: "default".to_owned(),
+        tool: "crm__search".to_owned(),
+        model: "openai/gpt-5".to_owned(),
+        reason: format!("of {tenant}"),
+    };
+    let told = [tool("default"), tool("acme")];
+    database.tell_left_out(&worker, &told).await.unwrap();
+    let answer = gateway.get("/agents").await.json();
+    assert_eq!(
+        answer["agents"][0]["left_out_tools"],
+        json!([{"tool": "crm__search", "model": "openai/gpt-5", "reason": "of default"}])
+    );
 }

@@ -396,6 +396,7 @@ pub fn ports(
         past_calls: store.clone(),
         usage: store.clone(),
         outside: store.clone(),
+        left_out: Arc::new(store.database.clone()),
         results: store.clone(),
         blobs: BlobFiles::new(store, None, BlobRules::default()),
         keys: keys.clone(),

@@ -14,6 +14,8 @@ use crate::{
     profile::Profile,
     provider::{ProviderKind, Providers},
     targets::Targets,
+    tool_rules::ToolRules,
+    tool_schema::Offer,
     wire,
 };
 
@@ -65,24 +67,32 @@ impl ModelClient for StreamingClient {
         self.targets.has(provider)
     }
 
+    fn tool_rules(&self, provider: &str, model: &str) -> ToolRules {
+        self.targets
+            .tool_rules(|target| target.kind, provider, model)
+    }
+
     async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
         self.targets.admit(provider, arrival).await
     }
 
     async fn complete(
         &self,
-        request: ModelRequest,
+        mut request: ModelRequest,
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
         let target = self.targets.get(&request.provider)?;
         let profile = target.endpoint.profile(target.kind, &request.model);
+        let offer = Offer::of(&mut request, &profile);
         let exchange = wire::Exchange {
             request: &request,
             reader: wire::reader(target.kind),
             has_tags: profile.think_tags,
             advice: target.endpoint.advice(),
         };
-        let reply = wire::run(exchange, target.post(&request, &profile), listener).await;
-        reply.map_err(|error| target.endpoint.failed(error))
+        let mut listener = offer.listener(listener);
+        let reply = wire::run(exchange, target.post(&request, &profile), &mut listener).await;
+        let reply = reply.map_err(|error| target.endpoint.failed(error))?;
+        Ok(offer.restored(reply))
     }
 }

@@ -14,7 +14,9 @@ mod tests;
 mod values;
 
 pub use settings::{ProfileField, ProfileSettings};
-pub use values::{Cache, CallIds, Dialect, MaxTokens, Roles, Thoughts};
+pub use values::{
+    Cache, CallIds, Dialect, MaxTokens, PropertyNames, Roles, Thoughts, ToolNames, ToolSchemas,
+};
 
 use serde::Serialize;
 
@@ -42,6 +44,14 @@ pub struct Profile {
     pub dialect: Dialect,
     /// The way to cache the beginning of a request.
     pub cache: Cache,
+    /// The JSON Schemas of tools that the provider takes.
+    pub tool_schemas: ToolSchemas,
+    /// The names of properties that the provider takes in the schemas of tools.
+    pub property_names: PropertyNames,
+    /// The names of tools that the provider takes.
+    pub tool_names: ToolNames,
+    /// The most tools of a request.
+    pub max_tools: u32,
 }
 
 impl Profile {
@@ -66,6 +76,10 @@ impl Profile {
             max_tokens,
             dialect,
             cache,
+            tool_schemas,
+            property_names,
+            tool_names,
+            max_tools,
         } = self;
         Self {
             kind,
@@ -77,6 +91,10 @@ impl Profile {
             max_tokens: settings.max_tokens.unwrap_or(max_tokens),
             dialect: settings.dialect.unwrap_or(dialect),
             cache: settings.cache.unwrap_or(cache),
+            tool_schemas: settings.tool_schemas.unwrap_or(tool_schemas),
+            property_names: settings.property_names.unwrap_or(property_names),
+            tool_names: settings.tool_names.unwrap_or(tool_names),
+            max_tools: settings.max_tools.unwrap_or(max_tools),
         }
     }
 
@@ -107,6 +125,25 @@ impl Profile {
                 ProviderKind::OpenAiResponses => Cache::Key,
                 // Most servers of chat completions do not know the key, and some refuse unknown fields.
                 ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::Gemini => Cache::Own,
+            },
+            tool_schemas: match kind {
+                ProviderKind::Gemini => ToolSchemas::Typed,
+                _ => ToolSchemas::Plain,
+            },
+            property_names: match kind {
+                ProviderKind::Anthropic => PropertyNames::Words,
+                ProviderKind::Gemini => PropertyNames::Identifiers,
+                _ => PropertyNames::Any,
+            },
+            tool_names: match kind {
+                ProviderKind::Gemini => ToolNames::LetterFirst,
+                _ => ToolNames::Words,
+            },
+            max_tools: match kind {
+                // Anthropic documents no limit. So many schemas take about half of a window of 200,000 tokens.
+                ProviderKind::Anthropic => 256,
+                // The documented limit of OpenAI, Azure, Groq, Moonshot and Vertex.
+                _ => 128,
             },
         }
     }

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::values::{Cache, CallIds, Dialect, MaxTokens, Roles, Thoughts};
+use super::values::{
+    Cache, CallIds, Dialect, MaxTokens, PropertyNames, Roles, Thoughts, ToolNames, ToolSchemas,
+};
 use crate::kind::ProviderKind;
 
 /// The fields of a profile with a value of their own; `None`: the field keeps its value.
@@ -24,6 +26,14 @@ pub struct ProfileSettings {
     pub dialect: Option<Dialect>,
     /// The way to cache the beginning of a request.
     pub cache: Option<Cache>,
+    /// The JSON Schemas of tools that the provider takes.
+    pub tool_schemas: Option<ToolSchemas>,
+    /// The names of properties that the provider takes in the schemas of tools.
+    pub property_names: Option<PropertyNames>,
+    /// The names of tools that the provider takes.
+    pub tool_names: Option<ToolNames>,
+    /// The most tools of a request.
+    pub max_tools: Option<u32>,
 }
 
 impl ProfileSettings {
@@ -37,6 +47,10 @@ impl ProfileSettings {
         max_tokens: None,
         dialect: None,
         cache: None,
+        tool_schemas: None,
+        property_names: None,
+        tool_names: None,
+        max_tools: None,
     };
 }
 
@@ -59,13 +73,25 @@ pub enum ProfileField {
     Dialect,
     /// [`ProfileSettings::cache`].
     Cache,
+    /// [`ProfileSettings::tool_schemas`].
+    ToolSchemas,
+    /// [`ProfileSettings::property_names`].
+    PropertyNames,
+    /// [`ProfileSettings::tool_names`].
+    ToolNames,
+    /// [`ProfileSettings::max_tools`].
+    MaxTools,
 }
 
 impl ProfileField {
     /// Returns the kinds of providers whose adapter reads the field. Other kinds ignore the field.
     pub fn kinds(self) -> &'static [ProviderKind] {
         match self {
-            Self::CallIds => &ProviderKind::ALL,
+            Self::CallIds
+            | Self::ToolSchemas
+            | Self::PropertyNames
+            | Self::ToolNames
+            | Self::MaxTools => &ProviderKind::ALL,
             Self::ThinkTags => &[
                 ProviderKind::OpenAi,
                 ProviderKind::Azure,
@@ -97,6 +123,10 @@ impl ProfileField {
             Self::MaxTokens => "max_tokens",
             Self::Dialect => "dialect",
             Self::Cache => "cache",
+            Self::ToolSchemas => "tool_schemas",
+            Self::PropertyNames => "property_names",
+            Self::ToolNames => "tool_names",
+            Self::MaxTools => "max_tools",
         }
     }
 }

@@ -3,7 +3,9 @@
 
 use super::{
     settings::ProfileSettings,
-    values::{Cache, CallIds, Dialect, MaxTokens, Roles, Thoughts},
+    values::{
+        Cache, CallIds, Dialect, MaxTokens, PropertyNames, Roles, Thoughts, ToolNames, ToolSchemas,
+    },
 };
 use crate::kind::ProviderKind;
 
@@ -25,6 +27,14 @@ const OPENAI: ProfileSettings = ProfileSettings {
     think_tags: Some(false),
     thoughts: Some(Thoughts::None),
     cache: Some(Cache::Key),
+    ..NONE
+};
+
+/// The fields for the tools of Moonshot's models.
+const MOONSHOT: ProfileSettings = ProfileSettings {
+    tool_schemas: Some(ToolSchemas::Typed),
+    property_names: Some(PropertyNames::Words),
+    tool_names: Some(ToolNames::LetterFirst),
     ..NONE
 };
 
@@ -99,6 +109,48 @@ pub(super) const ROWS: &[Row] = &[
         models: &[],
         set: ProfileSettings {
             thoughts: Some(Thoughts::Required),
+            ..NONE
+        },
+    },
+    // The rules for tools, at the providers and behind routers that lead to the providers.
+    Row {
+        kinds: CHAT,
+        hosts: &[],
+        models: &["kimi", "moonshot"],
+        set: MOONSHOT,
+    },
+    Row {
+        kinds: CHAT,
+        hosts: &["api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"],
+        models: &[],
+        set: MOONSHOT,
+    },
+    Row {
+        kinds: CHAT,
+        hosts: &[],
+        models: &["gemini"],
+        set: ProfileSettings {
+            tool_schemas: Some(ToolSchemas::Typed),
+            property_names: Some(PropertyNames::Identifiers),
+            tool_names: Some(ToolNames::LetterFirst),
+            ..NONE
+        },
+    },
+    Row {
+        kinds: CHAT,
+        hosts: &[],
+        models: &["claude"],
+        set: ProfileSettings {
+            property_names: Some(PropertyNames::Words),
+            ..NONE
+        },
+    },
+    Row {
+        kinds: CHAT,
+        hosts: &["api.x.ai"],
+        models: &[],
+        set: ProfileSettings {
+            max_tools: Some(200),
             ..NONE
         },
     },

@@ -73,6 +73,40 @@ pub enum Cache {
     Key,
 }
 
+/// The JSON Schemas of tools that a provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSchemas {
+    /// Every schema, as the tool's author wrote it.
+    Own,
+    /// One object outermost, without references, with the keywords of JSON Schema that describe values.
+    Plain,
+    /// As `Plain`, with few keywords, and with a type in every schema (Gemini, Moonshot).
+    Typed,
+}
+
+/// The names of properties that a provider takes in the schemas of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PropertyNames {
+    /// Any text but the empty text.
+    Any,
+    /// At most 64 letters, digits, `_`, `.` and `-` (Anthropic).
+    Words,
+    /// At most 64 letters, digits and `_`, without a digit at the beginning (Gemini).
+    Identifiers,
+}
+
+/// The names of tools that a provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolNames {
+    /// At most 64 letters, digits, `_` and `-`.
+    Words,
+    /// As `Words`, from three characters on, and with a letter or `_` at the beginning (Gemini, Moonshot).
+    LetterFirst,
+}
+
 impl CallIds {
     /// Returns the id of a call, or `own` in a form that the provider takes, when the provider would refuse the id.
     /// `own` is Everturn's id of the call.

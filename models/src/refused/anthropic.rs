@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     found::Problems,
     rules::{self, is_text, is_word, list},
+    schemas::SchemaReader,
 };
 
 const MAX_ID_BYTES: usize = 64;
@@ -78,7 +79,7 @@ fn fields(found: &mut Problems, body: &Value) {
     found.unless(fits, || "system: an empty text".to_owned());
     let tools = list(&body["tools"]).iter();
     let tools = tools.map(|tool| (&tool["name"], &tool["input_schema"]));
-    rules::tools(found, tools, has("tools"));
+    rules::tools(found, SchemaReader::Anthropic, tools, has("tools"));
     found.unless(!has("tool_choice") || has("tools"), || {
         "tool_choice: without tools".to_owned()
     });

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     found::Problems,
     rules::{self, is_data_url, is_object_text, is_text, is_word, list},
+    schemas::SchemaReader,
 };
 
 /// The fields of a model's message that every provider knows.
@@ -29,6 +30,8 @@ pub(super) struct Rules {
     document: &'static str,
     /// True when every message of a model needs its thoughts, or a text in their address.
     needs_thoughts: bool,
+    /// The demands on the schemas of tools.
+    schemas: SchemaReader,
 }
 
 pub(super) const OPENAI: Rules = Rules {
@@ -38,6 +41,7 @@ pub(super) const OPENAI: Rules = Rules {
     fields: None,
     document: "file",
     needs_thoughts: false,
+    schemas: SchemaReader::OpenAi,
 };
 
 pub(super) const TEMPLATE: Rules = Rules {
@@ -65,6 +69,7 @@ pub(super) const MISTRAL: Rules = Rules {
         "reasoning_effort",
     ]),
     document: "document_url",
+    schemas: SchemaReader::Mistral,
     ..OPENAI
 };
 
@@ -110,7 +115,7 @@ fn fields(found: &mut Problems, rules: &Rules, body: &Value) {
     found.unless(is_text(&body["model"]), || "model: none".to_owned());
     let tools = list(&body["tools"]).iter();
     let tools = tools.map(|tool| (&tool["function"]["name"], &tool["function"]["parameters"]));
-    rules::tools(found, tools, has("tools"));
+    rules::tools(found, rules.schemas, tools, has("tools"));
     for field in ["tool_choice", "parallel_tool_calls"] {
         found.unless(!has(field) || has("tools"), || {
             format!("{field}: without tools")

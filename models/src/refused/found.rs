@@ -1,4 +1,6 @@
-//! The problems of one request.
+//! The problems of one request, and the lists in it.
+
+use serde_json::Value;
 
 /// The problems that a validator has found.
 #[derive(Debug, Default)]
@@ -15,4 +17,9 @@ impl Problems {
     pub(super) fn into_vec(self) -> Vec<String> {
         self.0
     }
+}
+
+/// Returns the values of a list; a missing list has none.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     found::Problems,
     rules::{self, is_text, list},
+    schemas::SchemaReader,
 };
 
 /// The parts of a content that carry something; a part has one of the fields.
@@ -73,11 +74,11 @@ fn fields(found: &mut Problems, body: &Value) {
     }
     // A tool without parameters has no schema.
     let named = |(name, schema): &(&Value, &Value)| !name.is_null() && schema.is_null();
-    let schema = Value::Object(serde_json::Map::new());
+    let schema = serde_json::json!({"type": "object"});
     let filled = declared
         .iter()
         .map(|it| if named(it) { (it.0, &schema) } else { *it });
-    rules::tools(found, filled, has("tools"));
+    rules::tools(found, SchemaReader::Gemini, filled, has("tools"));
     found.unless(!has("toolConfig") || has("tools"), || {
         "toolConfig: without tools".to_owned()
     });

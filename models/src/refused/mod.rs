@@ -5,6 +5,7 @@
 //!
 //! - [`problems`]: the reasons for which a provider would refuse a request
 //! - `chat`, `anthropic`, `gemini`, `responses`: the demands on each wire
+//! - [`SchemaReader`]: the demands on the schemas of tools
 //! - `found`, `rules`: code that the validators share
 //!
 //! Must not be here: the making of requests. A validator reads nothing but JSON, so an error in the making of a request
@@ -16,9 +17,11 @@ mod found;
 mod gemini;
 mod responses;
 mod rules;
+mod schemas;
 #[cfg(test)]
 mod tests;
 
+pub use schemas::SchemaReader;
 use serde_json::Value;
 
 /// A provider with demands on requests.

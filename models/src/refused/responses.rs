@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     found::Problems,
     rules::{self, is_data_url, is_object_text, is_text, is_word, list},
+    schemas::SchemaReader,
 };
 
 const MAX_ID_CHARS: usize = 64;
@@ -38,6 +39,7 @@ fn fields(found: &mut Problems, body: &Value) {
     let tools = list(&body["tools"]).iter();
     rules::tools(
         found,
+        SchemaReader::OpenAi,
         tools.map(|tool| (&tool["name"], &tool["parameters"])),
         has("tools"),
     );

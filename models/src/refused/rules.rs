@@ -4,17 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::found::Problems;
+pub(super) use super::found::list;
+use super::{found::Problems, schemas::SchemaReader};
 
 /// The longest name of a tool, and of a format.
 pub(super) const MAX_NAME_BYTES: usize = 64;
-/// The most tools of a request.
+/// The most tools of a request. Anthropic documents no limit; the profile has 256.
 const MAX_TOOLS: usize = 128;
-
-/// Returns the values of a list; a missing list has none.
-pub(super) fn list(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
-}
+const MAX_TOOLS_OF_ANTHROPIC: usize = 256;
 
 /// True for a text of letters, digits, `_` and `-`, up to a length.
 pub(super) fn is_word(value: &Value, max_bytes: usize) -> bool {
@@ -48,6 +45,7 @@ pub(super) fn is_data_url(value: &Value) -> bool {
 /// Checks the offered tools: their names, the schemas of their arguments, and their number.
 pub(super) fn tools<'a>(
     found: &mut Problems,
+    reader: SchemaReader,
     tools: impl Iterator<Item = (&'a Value, &'a Value)>,
     is_listed: bool,
 ) {
@@ -61,14 +59,18 @@ pub(super) fn tools<'a>(
         found.unless(seen.insert(name.to_string()), || {
             format!("tools: {name} twice")
         });
-        found.unless(schema.is_object(), || {
-            format!("tools: the schema of {name} is {schema}")
-        });
+        for problem in reader.problems(name.as_str().unwrap_or_default(), schema) {
+            found.unless(false, || format!("tools: {name}: {problem}"));
+        }
     }
     found.unless(!is_listed || count > 0, || {
         "tools: an empty list".to_owned()
     });
-    found.unless(count <= MAX_TOOLS, || format!("tools: {count} tools"));
+    let most = match reader {
+        SchemaReader::Anthropic => MAX_TOOLS_OF_ANTHROPIC,
+        _ => MAX_TOOLS,
+    };
+    found.unless(count <= most, || format!("tools: {count} tools"));
 }
 
 /// Checks a call's name.

@@ -38,7 +38,7 @@ fn chat(has_thoughts: bool) -> Value {
             {"role": "assistant", "content": "Done."},
             {"role": "user", "content": "Thanks."},
         ],
-        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}],
         "tool_choice": "none",
         "stream": true,
         "max_tokens": 9,
@@ -92,7 +92,7 @@ fn gemini() -> Value {
                 {"functionResponse": {"name": "g", "response": {}}},
             ]},
         ],
-        "tools": [{"functionDeclarations": [{"name": "f"}, {"name": "g", "parametersJsonSchema": {}}]}],
+        "tools": [{"functionDeclarations": [{"name": "f"}, {"name": "g", "parametersJsonSchema": {"type": "object"}}]}],
         "toolConfig": {},
     })
 }
@@ -115,7 +115,7 @@ fn responses() -> Value {
             {"type": "function_call_output", "call_id": "b", "output": "2"},
             {"type": "function_call_output", "call_id": "a", "output": "1"},
         ],
-        "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
+        "tools": [{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}],
         "tool_choice": "none",
     })
 }
@@ -390,7 +390,7 @@ fn some_demands_are_those_of_one_provider() {
     assert_eq!(problems(Who::Responses, &stateless), Vec::<String>::new());
     let mut marked = good(Who::Anthropic);
     marked["tools"] = (0..4)
-        .map(|n| json!({"name": format!("f{n}"), "input_schema": {}, "cache_control": {}}))
+        .map(|n| json!({"name": format!("f{n}"), "input_schema": {"type": "object"}, "cache_control": {}}))
         .collect();
     assert_eq!(
         problems(Who::Anthropic, &marked),

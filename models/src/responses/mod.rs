@@ -33,8 +33,10 @@ use crate::{
     failure,
     gate::{Admission, Arrival, Later},
     port::{ModelClient, ModelReply, ModelRequest, ReplyListener},
-    provider::Providers,
+    provider::{ProviderKind, Providers},
     targets::Targets,
+    tool_rules::ToolRules,
+    tool_schema::Offer,
     wire::Refusal,
 };
 
@@ -63,18 +65,27 @@ impl ModelClient for ResponsesClient {
         self.targets.has(provider)
     }
 
+    fn tool_rules(&self, provider: &str, model: &str) -> ToolRules {
+        let kind = |_: &Target| ProviderKind::OpenAiResponses;
+        self.targets.tool_rules(kind, provider, model)
+    }
+
     async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
         self.targets.admit(provider, arrival).await
     }
 
     async fn complete(
         &self,
-        request: ModelRequest,
+        mut request: ModelRequest,
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
         let target = self.targets.get(&request.provider)?;
-        let reply = Call::new(target, &request, listener).run().await;
-        reply.map_err(|error| target.endpoint.failed(error))
+        let profile = target.profile(&request.model);
+        let offer = Offer::of(&mut request, &profile);
+        let mut listener = offer.listener(listener);
+        let reply = Call::new(target, &request, &mut listener).run().await;
+        let reply = reply.map_err(|error| target.endpoint.failed(error))?;
+        Ok(offer.restored(reply))
     }
 
     async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {

@@ -27,7 +27,10 @@ pub use self::{
     failures::FailureCode,
     plans::PlanStepStatus,
     refusals::PayloadRefusal,
-    tools::{DELEGATE_TOOL, Effect, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
+    tools::{
+        DELEGATE_TOOL, Effect, FIND_TOOLS_TOOL, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus,
+        remote_failure,
+    },
     turns::{
         AgentExecutionStatus, CheckpointType, ConversationStatus, FinishReason, MessageRole,
         OnBusy, OnCutReply, OnFullContext, WaitingFor,

@@ -4,6 +4,8 @@
 pub const DELEGATE_TOOL: &str = "delegate";
 /// The name of the tool that reads the rest of a cut result.
 pub const READ_RESULT_TOOL: &str = "read_result";
+/// The name of the tool that finds the agent's tools for which a request has no room.
+pub const FIND_TOOLS_TOOL: &str = "find_tools";
 
 words! {
     /// The tool's effect on the world, which decides what a retry of the tool may do.

@@ -520,13 +520,15 @@ INSERT INTO reconciler (id, asked_at, walked_to) VALUES (1, 'epoch', '');
 -- Living worker processes. A worker raises renewals again and again, and gateways see when the number stands still. identity: the
 -- engine's name of the worker. takes: how often gateways have taken the lease since its last renewal. is_ended: the worker has
 -- stopped in order. Its lease stays until a gateway has looked for the work that the engine gave the worker as it stopped.
+-- left_out_tools: the tools that the worker leaves out of requests, as a JSON list of `LeftOutTool`.
 CREATE TABLE worker_leases (
     id TEXT COLLATE "C" PRIMARY KEY,
     identity TEXT NOT NULL,
     lease_ms BIGINT NOT NULL,
     renewals BIGINT NOT NULL DEFAULT 0,
     takes BIGINT NOT NULL DEFAULT 0,
-    is_ended BOOLEAN NOT NULL DEFAULT FALSE
+    is_ended BOOLEAN NOT NULL DEFAULT FALSE,
+    left_out_tools TEXT NOT NULL DEFAULT '[]'
 );
 
 -- Credentials of callers: API keys, and the browser sessions opened with them. secret_hash is the SHA-256 of the secret; the secret

@@ -516,13 +516,15 @@ INSERT INTO reconciler (id, asked_at, walked_to) VALUES (1, '1970-01-01T00:00:00
 -- Living worker processes. A worker raises renewals again and again, and gateways see when the number stands still. identity: the
 -- engine's name of the worker. takes: how often gateways have taken the lease since its last renewal. is_ended: the worker has
 -- stopped in order. Its lease stays until a gateway has looked for the work that the engine gave the worker as it stopped.
+-- left_out_tools: the tools that the worker leaves out of requests, as a JSON list of `LeftOutTool`.
 CREATE TABLE worker_leases (
     id TEXT PRIMARY KEY,
     identity TEXT NOT NULL,
     lease_ms INTEGER NOT NULL,
     renewals INTEGER NOT NULL DEFAULT 0,
     takes INTEGER NOT NULL DEFAULT 0,
-    is_ended INTEGER NOT NULL DEFAULT 0
+    is_ended INTEGER NOT NULL DEFAULT 0,
+    left_out_tools TEXT NOT NULL DEFAULT '[]'
 ) STRICT;
 
 -- Credentials of callers: API keys, and the browser sessions opened with them. secret_hash is the SHA-256 of the secret; the secret

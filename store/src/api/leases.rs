@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use super::Result;
 
@@ -51,6 +52,34 @@ pub trait LostWorkers: Send + Sync {
         workers: &[WorkerId],
         limit: u32,
     ) -> Result<Vec<RunningAgentExecution>>;
+}
+
+/// The most left-out tools that a worker tells. More tools do not fit into a short answer, and the log has all of them.
+pub const MAX_LEFT_OUT_TOOLS: usize = 64;
+
+/// The tools that workers leave out of requests to models. Workers tell them, and gateways show them.
+#[async_trait]
+pub trait LeftOut: Send + Sync {
+    /// Stores the tools that a worker leaves out, beside the worker's lease. The tools are gone with the lease.
+    async fn tell_left_out(&self, worker: &WorkerId, tools: &[LeftOutTool]) -> Result<()>;
+
+    /// Returns the tools that living workers leave out for a tenant, each once, in order.
+    async fn left_out(&self, tenant_id: &str) -> Result<Vec<LeftOutTool>>;
+}
+
+/// A tool that is left out of requests to a model, because the model's provider would refuse every request with the tool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeftOutTool {
+    /// The tenant of the conversation.
+    pub tenant_id: String,
+    /// The agent.
+    pub agent: String,
+    /// The tool's name, as models see it.
+    pub tool: String,
+    /// `provider/model`.
+    pub model: String,
+    /// The reason, for the author of the tool.
+    pub reason: String,
 }
 
 /// A worker process, from its start to its end.

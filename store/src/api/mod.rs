@@ -93,7 +93,10 @@ pub use self::{
     },
     failures::{AgentFailure, FailureCount, FailureCursor, FailureFilter, Failures},
     keys::{ApiKey, KeyKind, KeyMaker, Keys, NewKey, SessionsOf},
-    leases::{LostWorkers, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
+    leases::{
+        LeftOut, LeftOutTool, LostWorkers, MAX_LEFT_OUT_TOOLS, RunningAgentExecution, SeenLease,
+        WorkerId, WorkerLease, WorkerLeases,
+    },
     lists::{
         Activity, Conversation, ListCursor, ListFilter, ListPage, ListQuery, ListVersion,
         ListedConversation, MAX_SCANNED, ShownConversation,

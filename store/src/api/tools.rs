@@ -87,6 +87,8 @@ pub struct ToolCaller {
     pub owner_id: Option<String>,
     /// The name of the calling agent.
     pub agent: String,
+    /// The hash of the calling agent's definition.
+    pub agent_hash: String,
     /// The depth of the agent execution: 0 for the turn's own agent, 1 for a sub-agent, and so on.
     #[sqlx(try_from = "i64")]
     pub depth: u32,

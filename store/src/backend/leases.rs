@@ -1,7 +1,7 @@
 //! The leases of workers, and the agent executions of lost workers. Every call is one or two statements, and takes no
 //! conversation's lock.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use async_trait::async_trait;
 
@@ -9,12 +9,13 @@ use super::{
     Database,
     statement::Statement as _,
     statements::leases::{
-        BeginLease, EndLease, HoldLease, Leases, RemoveLease, RenewLease, RunningExecutions,
-        TakeLease,
+        BeginLease, EndLease, HoldLease, Leases, LeftOut as LeftOutLists, RemoveLease, RenewLease,
+        RunningExecutions, TakeLease, TellLeftOut,
     },
 };
 use crate::api::{
-    LostWorkers, Result, RunningAgentExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases,
+    LeftOut, LeftOutTool, LostWorkers, MAX_LEFT_OUT_TOOLS, Result, RunningAgentExecution,
+    SeenLease, WorkerId, WorkerLease, WorkerLeases,
 };
 use crate::columns::narrow;
 
@@ -149,5 +150,44 @@ impl LostWorkers for Database {
         };
         let query = running.query_as()?;
         self.read(query.fetch_all(self.reader())).await
+    }
+}
+
+/// The most workers whose left-out tools are read. Workers of one configuration leave out the same tools.
+const MAX_TELLING_WORKERS: i64 = 100;
+
+#[async_trait]
+impl LeftOut for Database {
+    async fn tell_left_out(&self, worker: &WorkerId, tools: &[LeftOutTool]) -> Result<()> {
+        let told = &tools[..tools.len().min(MAX_LEFT_OUT_TOOLS)];
+        // Texts always have a JSON form.
+        let left_out_tools = serde_json::to_string(told).unwrap_or_default();
+        self.sign_of_life(ANSWERED_WITHIN, async |connection| {
+            let tell = TellLeftOut {
+                worker_id: worker.as_str(),
+                left_out_tools: &left_out_tools,
+            };
+            tell.query()?.execute(&mut *connection).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn left_out(&self, tenant_id: &str) -> Result<Vec<LeftOutTool>> {
+        let lists = LeftOutLists {
+            none: "[]",
+            row_limit: MAX_TELLING_WORKERS,
+        };
+        let query = lists.query_scalar()?;
+        let lists: Vec<String> = self.read(query.fetch_all(self.reader())).await?;
+        // A worker of another release may tell its tools in another form.
+        let lists = lists
+            .iter()
+            .filter_map(|list| serde_json::from_str(list).ok());
+        let tools: BTreeSet<LeftOutTool> = lists
+            .flat_map(|list: Vec<LeftOutTool>| list)
+            .filter(|tool| tool.tenant_id == tenant_id)
+            .collect();
+        Ok(tools.into_iter().collect())
     }
 }

@@ -121,7 +121,7 @@
 //! | `usage_days`, `step_usage`, `checkpoints`, `tool_executions`, `failures`, `failure_counts` | 1 |
 //! | `past_calls`, `failed_tries` | 1 · `past_call`: 2 |
 //! | `renew_lease` | 1; the first one: 2 |
-//! | `end_lease`, `leases`, `hold_lease`, `take_lease`, `remove_lease`, `running_agent_executions` | 1 |
+//! | `end_lease`, `leases`, `hold_lease`, `take_lease`, `remove_lease`, `running_agent_executions`, `tell_left_out`, `left_out` | 1 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `used_definitions`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |

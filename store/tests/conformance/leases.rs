@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    LostWorkers, RunningAgentExecution, SeenLease, StepClaim, ToolClaims, WorkerId, WorkerLease,
-    WorkerLeases,
+    LeftOut, LeftOutTool, LostWorkers, RunningAgentExecution, SeenLease, StepClaim, ToolClaims,
+    WorkerId, WorkerLease, WorkerLeases,
 };
 
 use super::{
@@ -75,6 +75,33 @@ pub async fn a_lease_that_was_ended_is_there_until_a_gateway_removes_it(backend:
     assert_eq!(seen(&gateway, &lease).await, None);
     store.end_lease(&lease.worker).await.unwrap();
     assert_eq!(seen(&gateway, &lease).await, None);
+}
+
+pub async fn left_out_tools_are_shown_while_their_worker_lives(backend: &impl Backend) {
+    let (store, gateway) = (backend.open().await, backend.open().await);
+    let tool = |tenant: &str, tool: &str| LeftOutTool {
+        tenant_id: tenant.to_owned(),
+        agent: "support".to_owned(),
+        tool: tool.to_owned(),
+        model: "openai/gpt-5".to_owned(),
+        reason: "why".to_owned(),
+    };
+    let (one, other) = (lease("one"), lease("other"));
+    // Without a lease, the tools have no row.
+    let told = [tool("acme", "b"), tool("acme", "a"), tool("globex", "c")];
+    store.tell_left_out(&one.worker, &told).await.unwrap();
+    assert_eq!(gateway.left_out("acme").await.unwrap(), []);
+    for lease in [&one, &other] {
+        store.renew_lease(lease).await.unwrap();
+        store.tell_left_out(&lease.worker, &told).await.unwrap();
+        store.renew_lease(lease).await.unwrap();
+    }
+    let expected = [tool("acme", "a"), tool("acme", "b")];
+    assert_eq!(gateway.left_out("acme").await.unwrap(), expected);
+    store.tell_left_out(&one.worker, &[]).await.unwrap();
+    assert_eq!(gateway.left_out("acme").await.unwrap(), expected);
+    store.end_lease(&other.worker).await.unwrap();
+    assert_eq!(gateway.left_out("acme").await.unwrap(), []);
 }
 
 pub async fn one_gateway_takes_a_lease_that_is_over(backend: &impl Backend) {

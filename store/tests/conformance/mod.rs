@@ -60,9 +60,9 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, Backlogs, Blobs, Failures, Keys, LostWorkers, OutsideTools,
-    Owners, PastCalls, Reconciliation, Retention, TenantUsage, Tenants, ToolResults, TraceContexts,
-    TurnResults, WorkerLeases,
+    AgentExecutions, AuditTrail, Backlogs, Blobs, Failures, Keys, LeftOut, LostWorkers,
+    OutsideTools, Owners, PastCalls, Reconciliation, Retention, TenantUsage, Tenants, ToolResults,
+    TraceContexts, TurnResults, WorkerLeases,
 };
 
 use self::fixture::TurnStore;
@@ -80,6 +80,7 @@ pub trait Backend: Send + Sync {
         + Backlogs
         + WorkerLeases
         + LostWorkers
+        + LeftOut
         + Retention
         + Keys
         + Owners
@@ -183,6 +184,7 @@ macro_rules! conformance_suite {
             checks::the_cancel_of_a_waiting_message_needs_no_signal,
             leases::a_lease_lasts_as_long_as_it_is_renewed,
             leases::a_lease_that_was_ended_is_there_until_a_gateway_removes_it,
+            leases::left_out_tools_are_shown_while_their_worker_lives,
             leases::one_gateway_takes_a_lease_that_is_over,
             leases::a_worker_that_renews_is_not_removed,
             leases::a_lease_that_is_held_is_not_taken,

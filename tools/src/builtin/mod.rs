@@ -3,6 +3,7 @@
 //! - [`calculate`]: exact arithmetic
 //! - [`current_time`]: the time in any time zone
 //! - [`read_result`]: the rest of a cut result
+//! - [`find_tools`]: the agent's tools for which a request has no room
 //! - [`work_plan`]: a plan that the agent makes and follows, shown to the user as events
 //! - [`test_tool`], `hostile_tool`, `program_tool`: tools with behaviour controlled by a test; registered only on
 //!   request
@@ -13,6 +14,7 @@
 
 pub mod calculate;
 pub mod current_time;
+pub mod find_tools;
 mod hostile_tool;
 mod program_tool;
 pub mod read_result;
@@ -24,6 +26,7 @@ use std::{path::PathBuf, sync::Arc};
 pub use calculate::Calculate;
 pub use current_time::CurrentTime;
 use everturn_proto::words::Effect;
+pub use find_tools::FindTools;
 use hostile_tool::HostileTool;
 use program_tool::ProgramTool;
 pub use read_result::ReadResult;

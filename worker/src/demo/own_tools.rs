@@ -16,7 +16,13 @@ use super::{
 };
 
 /// Tools with rules of their own, and a tool that only reads on.
-const RULED: [&str; 4] = ["calculate", "current_time", "work_plan", "read_result"];
+const RULED: [&str; 5] = [
+    "calculate",
+    "current_time",
+    "work_plan",
+    "read_result",
+    "find_tools",
+];
 /// Words about actions.
 const ACTIONS: [&str; 14] = [
     "add", "ask", "create", "find", "get", "give", "list", "look", "make", "return", "search",

@@ -6,7 +6,11 @@ use everturn_activities::{AgentActivities, KnownAgents};
 use everturn_config::Config;
 use everturn_gateway::OfferedAgents;
 use everturn_store::{AuditTrail, ToolResults};
-use everturn_tools::{ToolRegistry, builtin::ReadResult, typed};
+use everturn_tools::{
+    ToolRegistry,
+    builtin::{FindTools, ReadResult},
+    typed,
+};
 
 use crate::{audit::tell_configuration, telemetry::Telemetry};
 
@@ -109,11 +113,12 @@ impl Running {
     }
 }
 
-/// Returns the tools, with the tool that reads whole results.
+/// Returns the tools, with the tools that no agent lists.
 pub fn with_results(
     mut tools: ToolRegistry,
     results: Arc<dyn ToolResults>,
 ) -> anyhow::Result<Arc<ToolRegistry>> {
     tools.register(typed(ReadResult::new(results)))?;
+    tools.register(typed(FindTools))?;
     Ok(Arc::new(tools))
 }

@@ -167,8 +167,7 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let turns = temporal_turns(parts.client, parts.task_queue);
-    let trail = parts.store.audit.clone();
-    tell_configuration(Arc::clone(&trail), "gateway", &parts.config);
+    tell_configuration(parts.store.audit.clone(), "gateway", &parts.config);
     let mut config = configured(&parts.config, &listener)?;
     let reconciler = Reconciler::new(
         parts.store.reconciliation,
@@ -194,6 +193,7 @@ pub async fn serve(
         past_calls: parts.store.past_calls,
         usage: parts.store.usage,
         outside: parts.store.outside,
+        left_out: parts.store.left_out,
         results: parts.store.results,
         blobs,
         keys: parts.store.keys,
@@ -209,6 +209,7 @@ pub async fn serve(
     config.poll_interval = poll_interval(asked, is_shared, config.poll_interval);
     let counts = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
+    let trail = Arc::clone(&state.ports.audit);
     parts.running.enter_gateway(state.agents.clone(), trail);
     let (checked, sampled) = (state.clone(), state.clone());
     telemetry.sample_connections(parts.store.connections);

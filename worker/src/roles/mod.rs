@@ -13,6 +13,7 @@ pub mod init;
 pub(crate) mod isolation;
 pub mod keys;
 mod lease;
+mod left_out;
 pub mod migrate;
 pub mod replay;
 pub mod retention;

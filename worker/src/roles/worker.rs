@@ -10,7 +10,7 @@ use everturn_activities::{
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::{AuditTrail, Observed, Store};
+use everturn_store::{AuditTrail, LeftOut, Observed, Store};
 use everturn_supervisor::shutdown;
 use everturn_tools::{Tool, ToolRegistry};
 use everturn_workflows::{AfterTurn, AgentExecution, SendMessage};
@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     for_tenants::ForTenants,
     lease::LeaseKeeper,
+    left_out,
     sdk_workers::{self, ActivityCount},
     versions,
 };
@@ -167,7 +168,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     };
     let settings = settings(&parts.config, queues(&parts.task_queue, parts.only))?;
     let stopping = Stopping::new(shutdown.clone(), limits.graceful_shutdown);
-    let this_worker = this_worker(&lease, &cancels, stopping);
+    let this_worker = this_worker(&lease, &cancels, stopping, parts.store.left_out, &shutdown);
     let activities = AgentActivities::new(&ports, settings, this_worker);
     let running = parts.running;
     running.enter_worker(activities.clone(), results, trail);
@@ -217,11 +218,18 @@ fn tell(config: &Config, telemetry: &Telemetry, trail: Arc<dyn AuditTrail>) {
     telemetry.worker_agents(config);
 }
 
-fn this_worker(lease: &LeaseKeeper, cancels: &Cancels, stopping: Stopping) -> ThisWorker {
+fn this_worker(
+    lease: &LeaseKeeper,
+    cancels: &Cancels,
+    stopping: Stopping,
+    store: Arc<dyn LeftOut>,
+    shutdown: &CancellationToken,
+) -> ThisWorker {
     ThisWorker {
         id: lease.worker().clone(),
         cancels: cancels.clone(),
         stopping,
+        left_out: left_out::told(store, lease.worker(), shutdown),
     }
 }
 

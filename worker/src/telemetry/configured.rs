@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use everturn_config::Config;
 use everturn_proto::turn::AgentDefinition;
 use everturn_telemetry::names::{Agent, Configured};
-use everturn_tools::builtin::read_result;
+use everturn_tools::builtin::{find_tools, read_result};
 
 /// Returns the names that labels may have with this configuration.
 pub(super) fn configured(config: &Config) -> Configured {
@@ -39,7 +39,7 @@ fn models(agent: &AgentDefinition) -> Vec<String> {
     own.chain(chosen).chain(fallback).collect()
 }
 
-/// Returns the tools of the agents: the listed tools, the tools of hooks, and the tool that reads long results.
+/// Returns the tools of the agents: the listed tools, the tools of hooks, and the tools that no agent lists.
 fn tools(config: &Config) -> BTreeSet<String> {
     let of_agent = |agent: &AgentDefinition| {
         let hooks = agent.hooks.iter();
@@ -49,5 +49,7 @@ fn tools(config: &Config) -> BTreeSet<String> {
         tools.map(|tool| tool.name.clone()).collect::<Vec<_>>()
     };
     let tools = config.agents.iter().flat_map(of_agent);
-    tools.chain([read_result::NAME.to_owned()]).collect()
+    tools
+        .chain([read_result::NAME, find_tools::NAME].map(str::to_owned))
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use async_trait::async_trait;
 use everturn_models::{
     Admission, Arrival, Later, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
-    Usage,
+    ToolRules, Usage,
 };
 use everturn_proto::turn::Prices;
 use everturn_stream::Part;
@@ -79,6 +79,10 @@ impl ReplyListener for Timed<'_> {
 impl ModelClient for MeasuredModel {
     fn has_provider(&self, provider: &str) -> bool {
         self.client.has_provider(provider)
+    }
+
+    fn tool_rules(&self, provider: &str, model: &str) -> ToolRules {
+        self.client.tool_rules(provider, model)
     }
 
     async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {

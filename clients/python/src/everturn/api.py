@@ -400,6 +400,25 @@ Texts of the conversation for its LLM calls. The operator decides which of the t
 """
 
 
+class LeftOutTool(TypedDict):
+    """
+    A tool that a model does not get.
+    """
+
+    model: str
+    """
+    `provider/model`.
+    """
+    reason: str
+    """
+    The reason, for the author of the tool.
+    """
+    tool: str
+    """
+    The tool's name, as models see it.
+    """
+
+
 class ModelWaitingFrame(TypedDict):
     """
     `data` of a frame about a call of the model that the provider has refused, and that is made again later. The provider
@@ -1171,6 +1190,11 @@ class Agent(TypedDict):
     description: str
     """
     The purpose of the agent; empty if the configuration has no description.
+    """
+    left_out_tools: list[LeftOutTool]
+    """
+    The tools that a model of the agent does not get, because its provider would refuse every request with the tool.
+    Workers note such a tool when they first make a request; the list is empty before.
     """
     limits: AgentLimits
     model: str | None

@@ -960,6 +960,11 @@ export interface components {
              * @example Answers questions about orders
              */
             description: string;
+            /**
+             * @description The tools that a model of the agent does not get, because its provider would refuse every request with the tool.
+             *     Workers note such a tool when they first make a request; the list is empty before.
+             */
+            left_out_tools: components["schemas"]["LeftOutTool"][];
             limits: components["schemas"]["AgentLimits"];
             /**
              * @description `provider/model`; null when only workers know the model.
@@ -1776,6 +1781,24 @@ export interface components {
             keys: components["schemas"]["Key"][];
             /** @description `after` of the next page; null at the end. */
             next_after: string | null;
+        };
+        /** @description A tool that a model does not get. */
+        LeftOutTool: {
+            /**
+             * @description `provider/model`.
+             * @example openai/gpt-5-mini
+             */
+            model: string;
+            /**
+             * @description The reason, for the author of the tool.
+             * @example the schema of its input allows no JSON object, and the arguments of a call are an object
+             */
+            reason: string;
+            /**
+             * @description The tool's name, as models see it.
+             * @example crm__search
+             */
+            tool: string;
         };
         /**
          * @description `data` of the frame with the newest conversations. The frame begins a list's stream, and later replaces the client's

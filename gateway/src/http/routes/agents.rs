@@ -6,6 +6,7 @@ use everturn_proto::{
     turn::{AgentDefinition, AgentTool},
     words::ToolKind,
 };
+use everturn_store::LeftOutTool;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -43,6 +44,9 @@ pub(super) struct AgentBody {
     models: Vec<String>,
     /// The tools, in the order of the configuration.
     tools: Vec<AgentToolBody>,
+    /// The tools that a model of the agent does not get, because its provider would refuse every request with the tool.
+    /// Workers note such a tool when they first make a request; the list is empty before.
+    left_out_tools: Vec<LeftOutToolBody>,
     /// Messages with which a person may begin.
     #[schema(example = json!(["Where is my order 1007?"]))]
     samples: Vec<String>,
@@ -71,6 +75,23 @@ struct AgentToolBody {
     needs_approval: bool,
 }
 
+/// A tool that a model does not get.
+#[derive(Serialize, ToSchema)]
+#[schema(as = LeftOutTool)]
+struct LeftOutToolBody {
+    /// The tool's name, as models see it.
+    #[schema(example = "crm__search")]
+    tool: String,
+    /// `provider/model`.
+    #[schema(example = "openai/gpt-5-mini")]
+    model: String,
+    /// The reason, for the author of the tool.
+    #[schema(
+        example = "the schema of its input allows no JSON object, and the arguments of a call are an object"
+    )]
+    reason: String,
+}
+
 /// Limits of an agent's turns. Null means: no limit.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentLimits)]
@@ -91,8 +112,9 @@ struct AgentLimitsBody {
 
 impl AgentBody {
     /// Returns the agent's body, with the owner for an admin of all tenants.
-    fn of(agent: &OfferedAgent, is_admin_of_all: bool) -> Self {
+    fn of(agent: &OfferedAgent, left_out: &[LeftOutTool], is_admin_of_all: bool) -> Self {
         let definition = &agent.definition;
+        let left_out = left_out.iter().filter(|tool| tool.agent == definition.name);
         let responsible = Some(&agent.responsible).filter(|_| is_admin_of_all);
         let responsible = responsible.cloned().unwrap_or_default();
         Self {
@@ -101,10 +123,21 @@ impl AgentBody {
             model: definition.own_model(),
             models: definition.allowed_models(),
             tools: definition.tools.iter().map(AgentToolBody::from).collect(),
+            left_out_tools: left_out.map(LeftOutToolBody::from).collect(),
             samples: agent.samples.clone(),
             owner: responsible.owner,
             contact: responsible.contact,
             limits: definition.into(),
+        }
+    }
+}
+
+impl From<&LeftOutTool> for LeftOutToolBody {
+    fn from(tool: &LeftOutTool) -> Self {
+        Self {
+            tool: tool.tool.clone(),
+            model: tool.model.clone(),
+            reason: tool.reason.clone(),
         }
     }
 }
@@ -148,6 +181,12 @@ problems!(Refusals:);
     responses((status = 200, body = AgentListBody, description = "The agents"), Refusals)
 )]
 pub(super) async fn list(State(state): State<GatewayState>, caller: Caller) -> Json<AgentListBody> {
+    let left_out = state.ports.left_out.left_out(&caller.access.tenant_id);
+    // The agents are known without the database.
+    let left_out = left_out.await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the left-out tools of agents cannot be read");
+        Vec::new()
+    });
     let all = state.agents.now();
     let of_tenant = |agent: &&OfferedAgent| agent.definition.serves(&caller.access.tenant_id);
     let mut agents: Vec<_> = all.iter().filter(of_tenant).collect();
@@ -159,7 +198,7 @@ pub(super) async fn list(State(state): State<GatewayState>, caller: Caller) -> J
     let is_admin_of_all = caller.scopes.has(Scope::AdminAll);
     let bodies = agents
         .into_iter()
-        .map(|agent| AgentBody::of(agent, is_admin_of_all));
+        .map(|agent| AgentBody::of(agent, &left_out, is_admin_of_all));
     Json(AgentListBody {
         default_agent: has_default.then(|| default_agent.clone()),
         agents: bodies.collect(),

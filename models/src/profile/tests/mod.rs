@@ -98,6 +98,10 @@ fn settings_of_an_operator_win_over_the_table() {
         max_tokens: Some(MaxTokens::MaxCompletionTokens),
         dialect: Some(Dialect::Mistral),
         cache: Some(Cache::Marks),
+        tool_schemas: Some(ToolSchemas::Own),
+        property_names: Some(PropertyNames::Identifiers),
+        tool_names: Some(ToolNames::LetterFirst),
+        max_tools: Some(9),
     };
     let expected = Profile {
         kind: ProviderKind::Azure,
@@ -109,6 +113,10 @@ fn settings_of_an_operator_win_over_the_table() {
         max_tokens: MaxTokens::MaxCompletionTokens,
         dialect: Dialect::Mistral,
         cache: Cache::Marks,
+        tool_schemas: ToolSchemas::Own,
+        property_names: PropertyNames::Identifiers,
+        tool_names: ToolNames::LetterFirst,
+        max_tools: 9,
     };
     assert_eq!(Profile::of(ProviderKind::Azure, "x", "x", all), expected);
 }

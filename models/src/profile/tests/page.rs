@@ -11,7 +11,7 @@ use crate::kind::ProviderKind;
 const UPDATE: &str = "EVERTURN_UPDATE_PROFILES";
 const PAGE: &str = "../docs/providers/profiles.md";
 
-const FIELDS: [ProfileField; 8] = [
+const FIELDS: [ProfileField; 12] = [
     ProfileField::CallIds,
     ProfileField::Roles,
     ProfileField::Thoughts,
@@ -20,6 +20,10 @@ const FIELDS: [ProfileField; 8] = [
     ProfileField::MaxTokens,
     ProfileField::Dialect,
     ProfileField::Cache,
+    ProfileField::ToolSchemas,
+    ProfileField::PropertyNames,
+    ProfileField::ToolNames,
+    ProfileField::MaxTools,
 ];
 
 const HEAD: &str = "\

@@ -41,6 +41,7 @@ mod http_tools;
 mod inline_tools;
 pub(crate) mod keys;
 mod long_steps;
+mod many_tools;
 pub(crate) mod mcp;
 mod memory_share;
 mod models;

@@ -391,3 +391,42 @@ async fn a_list_that_nobody_reads_to_its_end_is_no_fault() {
     assert!(!said.contains("panicked"), "{said}");
     assert_eq!(output.status.code(), Some(141), "{said}");
 }
+
+/// A client tool is left out for a model whose provider takes no such schema, and a model with few tools is named.
+#[tokio::test]
+async fn a_list_shows_what_the_providers_of_the_models_do_not_take() {
+    let folder = folder();
+    let config = CONFIG.replace(
+        "kind = \"openai\"",
+        "kind = \"openai\"\nprofile = { max_tools = 8 }",
+    );
+    let tools = (0..8).map(|number| format!("[client_tools.t{number}]\ndescription = \"x\"\n"));
+    let tools: String = tools.collect();
+    let input = "input = { type = \"object\", anyOf = [{ type = \"string\" }] }";
+    let agent = "[agents.many]\nprovider = \"main\"\nmodel = \"m\"\n\
+                 tools = [\"t0\", \"t1\", \"t2\", \"t3\", \"t4\", \"t5\", \"t6\", \"t7\", \"odd\"]\n";
+    let odd = format!("[client_tools.odd]\ndescription = \"x\"\n{input}\n");
+    fs::write(
+        folder.path().join("everturn.toml"),
+        format!("{config}{tools}{odd}{agent}"),
+    )
+    .unwrap();
+    let (code, shown, errors) = run(&folder, &["list", "--agent", "many"]).await;
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(
+        shown.contains("left out for main/m: the schema of its input allows no JSON object"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("main/m takes 8 tools in a request"),
+        "{shown}"
+    );
+    let (_, json, _) = run(&folder, &["list", "--agent", "many", "--json"]).await;
+    let listing: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        listing["limited"],
+        json!([{"model": "main/m", "max_tools": 8}])
+    );
+    assert_eq!(listing["tools"][8]["left_out"][0]["model"], "main/m");
+    assert!(listing["tools"][0].get("left_out").is_none());
+}

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use everturn_config::Config;
+use everturn_models::{ModelClient as _, Models, OfferedTool, unfit};
 use everturn_proto::{turn::AgentDefinition, words::ToolKind};
 use everturn_terminal::show;
 use everturn_tools::{Asker, Effect, ToolRegistry, ToolSpec, delegate, names};
@@ -19,6 +20,9 @@ struct Listing<'a> {
     agent: &'a str,
     tools: Vec<Row>,
     unavailable: Vec<Unavailable<'a>>,
+    /// The models that do not get every tool in a request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limited: Vec<Limited>,
 }
 
 /// A tool that a model is offered.
@@ -30,8 +34,25 @@ struct Row {
     timeout_ms: u32,
     /// When a person must approve a call: never, always, or by a rule on its arguments.
     approval: &'static str,
+    /// The models that do not get the tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOutRow>,
     description: String,
     parameters: Value,
+}
+
+/// A model that does not get a tool, because its provider would refuse every request with the tool.
+#[derive(Serialize)]
+struct LeftOutRow {
+    model: String,
+    reason: String,
+}
+
+/// A model with fewer tools in a request than the agent has. The model finds the others with `find_tools`.
+#[derive(Serialize)]
+struct Limited {
+    model: String,
+    max_tools: usize,
 }
 
 /// Tools that the agent lists, but no source offers now.
@@ -50,7 +71,8 @@ pub(super) async fn run(
         Ok(agent) => agent,
         Err(reason) => return Ok(refuse(&reason)),
     };
-    let listing = listing(config, agent, tools, &options.tenant).await?;
+    let mut listing = listing(config, agent, tools, &options.tenant).await?;
+    note_rules(&mut listing, agent, &Models::new(config.providers.clone())?);
     if options.json {
         println!("{}", serde_json::to_string_pretty(&listing)?);
     } else {
@@ -90,6 +112,7 @@ async fn listing<'a>(
         agent: &agent.name,
         tools: Vec::new(),
         unavailable: Vec::new(),
+        limited: Vec::new(),
     };
     let mut seen = BTreeSet::new();
     for (listed, found) in try_join_all(asked).await? {
@@ -141,9 +164,44 @@ fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
             Some(policy) if policy.when.is_some() => "by rule",
             Some(_) => "always",
         },
+        left_out: Vec::new(),
         description: spec.description,
         parameters: spec.parameters,
     }
+}
+
+/// Notes what the providers of the agent's models do not take.
+fn note_rules(listing: &mut Listing<'_>, agent: &AgentDefinition, models: &Models) {
+    for model in models_of(agent) {
+        let (provider, name) = model.split_once('/').unwrap_or((&model, ""));
+        let rules = models.tool_rules(provider, name);
+        // A request also has room for `read_result`.
+        if listing.tools.len() >= rules.max_tools {
+            listing.limited.push(Limited {
+                model: model.clone(),
+                max_tools: rules.max_tools,
+            });
+        }
+        for row in &mut listing.tools {
+            let tool = OfferedTool {
+                name: row.name.clone(),
+                description: String::new(),
+                parameters: row.parameters.clone(),
+            };
+            row.left_out
+                .extend(unfit(&tool, rules).map(|reason| LeftOutRow {
+                    model: model.clone(),
+                    reason: reason.to_string(),
+                }));
+        }
+    }
+}
+
+/// Returns the models that may answer for the agent, as `provider/model`.
+fn models_of(agent: &AgentDefinition) -> BTreeSet<String> {
+    let fallback = agent.fallback.iter().flat_map(|chain| &chain.models);
+    let fallback = fallback.map(|model| format!("{}/{}", model.provider, model.model));
+    agent.allowed_models().into_iter().chain(fallback).collect()
 }
 
 fn print(listing: &Listing<'_>) {
@@ -159,6 +217,7 @@ fn print(listing: &Listing<'_>) {
         timeout_ms,
         approval,
         description,
+        left_out,
         ..
     } in &listing.tools
     {
@@ -168,9 +227,18 @@ fn print(listing: &Listing<'_>) {
             "{name:<width$}  {kind:<10}  {effect:<10}  {timeout:<6}  {approval:<7}  {}",
             show::shortened(description)
         );
+        for LeftOutRow { model, reason } in left_out {
+            println!("{:<width$}  left out for {model}: {reason}", "");
+        }
     }
     for Unavailable { name, reason } in &listing.unavailable {
         println!("{name:<width$}  unavailable: {reason}");
+    }
+    for Limited { model, max_tools } in &listing.limited {
+        println!(
+            "{model} takes {max_tools} tools in a request: the model finds the rest of the {} tools with `find_tools`",
+            listing.tools.len()
+        );
     }
     if listing.tools.is_empty() && listing.unavailable.is_empty() {
         println!("agent `{}` has no tools", listing.agent);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use everturn_models::{
     Admission, Arrival, Later, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
+    ToolRules,
 };
 use everturn_stream::Part;
 use everturn_telemetry::trace::SCOPE;
@@ -118,6 +119,10 @@ impl ReplyListener for Noted<'_> {
 impl ModelClient for TracedModel {
     fn has_provider(&self, provider: &str) -> bool {
         self.client.has_provider(provider)
+    }
+
+    fn tool_rules(&self, provider: &str, model: &str) -> ToolRules {
+        self.client.tool_rules(provider, model)
     }
 
     async fn admit(&self, provider: &str, arrival: &Arrival) -> Result<Admission, Later> {
