@@ -247,7 +247,7 @@ WEB := gateway/web
 web: $(WEB)/node_modules/installed ## Build the page at / into gateway/web/dist, which the binary has in it (after a change of it).
 	@cd $(WEB) && npm run --silent build
 
-page: deps temporal everturn $(WEB)/node_modules/installed ## Check the page at /: its types, that it is built from its sources, and its tests in Chromium.
+page: deps temporal mcp-servers everturn $(WEB)/node_modules/installed ## Check the page at /: its types, that it is built from its sources, and its tests in Chromium.
 	@echo "▸ the page: types, and whether gateway/web/dist is what the sources give (else: make web)"
 	@cd $(WEB) && npm run --silent check
 	@echo "▸ the page in Chromium"

@@ -39,6 +39,7 @@ mod store_call;
 mod sync;
 mod think;
 mod tool_calls;
+mod tool_progress;
 mod tool_threads;
 
 pub use agent_activities::{AgentActivities, Ports, ThisWorker};

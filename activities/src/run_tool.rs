@@ -33,6 +33,7 @@ use crate::{
     failure as fail, files,
     known_agents::KnownAgents,
     save::Saver,
+    tool_progress::Shown,
     tool_threads::ToolThreads,
 };
 
@@ -159,6 +160,13 @@ impl ToolRunner {
             .finding_agent(attempt, &record, &caller.agent_hash)
             .await?;
         let ran = self.ran(&record, agent.as_ref(), context, input);
+        let shown = Shown {
+            stream: &*self.saver.stream,
+            log: &caller.log_id,
+            key,
+            tool_name: &record.call.tool_name,
+        };
+        let ran = shown.meanwhile(&progress, ran);
         let limit = Duration::from_millis(record.call.timeout_ms.into());
         let ended = attempt.run(&progress, limit, ran).await;
         let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);

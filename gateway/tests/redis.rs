@@ -109,7 +109,7 @@ impl Screen {
                 text.push_str(&piece.text);
                 self.deltas += 1;
             }
-            LiveFrame::TextEnd { .. } | LiveFrame::ModelWaiting(_) => {}
+            LiveFrame::TextEnd { .. } | LiveFrame::Notice(_) => {}
         }
     }
 }

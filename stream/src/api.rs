@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use everturn_proto::{LogId, SealedStep};
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use tokio::sync::{mpsc, watch};
 
 pub use crate::part::Part;
@@ -83,6 +84,47 @@ pub struct ModelWait {
     pub retry_after_ms: u64,
 }
 
+/// The progress of a running tool, or a line of its log. The stream does not keep the news.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolProgress {
+    /// The user message of the turn.
+    pub message_id: String,
+    /// The agent execution of the call.
+    pub agent_execution_id: String,
+    /// The tool execution.
+    pub execution_id: String,
+    /// The name of the tool.
+    pub tool_name: String,
+    /// The amount of work that is done, in the tool's own unit; `None` when the tool names no amount.
+    pub progress: Option<Number>,
+    /// The whole amount of work, in the same unit, if known.
+    pub total: Option<Number>,
+    /// The tool's words; empty without words.
+    pub message: String,
+    /// The level of a line of the tool's log, like `info`; `None` for progress.
+    pub level: Option<String>,
+}
+
+/// News for the present readers. The stream does not keep a notice: a later reader learns of the state from the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+pub enum Notice {
+    /// A call waits for its provider.
+    ModelWaits(ModelWait),
+    /// A tool works on.
+    ToolWorks(ToolProgress),
+}
+
+impl Notice {
+    /// Returns the user message of the turn.
+    pub fn message_id(&self) -> &str {
+        match self {
+            Self::ModelWaits(wait) => &wait.message_id,
+            Self::ToolWorks(progress) => &progress.message_id,
+        }
+    }
+}
+
 /// An error of the stream. An error never fails a turn: readers get every event and the whole text from the store
 /// (invariant 8, a cursor never expires).
 #[derive(Debug, thiserror::Error)]
@@ -111,8 +153,8 @@ pub trait StreamWriter: Send + Sync {
     /// Announces saved events to the readers.
     async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError>;
 
-    /// Tells the present readers of a call that waits for its provider.
-    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError>;
+    /// Sends a notice to the present readers.
+    async fn notify(&self, log: &LogId, notice: Notice) -> Result<(), StreamError>;
 
     /// Waits while the stream is known to be away, and returns at once otherwise. Every waiting caller goes on when
     /// the stream is back. Until then one caller after each pause goes on, to find out with a publication whether the
@@ -205,6 +247,6 @@ pub enum Item {
     Delta(Piece),
     /// Events were saved.
     Announced(Announcement),
-    /// A call waits for its provider.
-    Waiting(ModelWait),
+    /// News that the stream does not keep.
+    Notice(Notice),
 }

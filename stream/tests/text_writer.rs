@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use everturn_proto::{LogId, limits::MAX_TEXT_BYTES};
 use everturn_stream::{
-    Announcement, InProcessStream, ModelWait, Part, Piece, Published, StreamError, StreamReader,
+    Announcement, InProcessStream, Notice, Part, Piece, Published, StreamError, StreamReader,
     StreamWriter, TextWriter,
 };
 use futures::FutureExt;
@@ -49,7 +49,7 @@ impl StreamWriter for Recorder {
         Ok(())
     }
 
-    async fn announce_wait(&self, _: &LogId, _: ModelWait) -> Result<(), StreamError> {
+    async fn notify(&self, _: &LogId, _: Notice) -> Result<(), StreamError> {
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ pub use context::{Asker, ToolContext};
 pub use described::{DescribedTool, RunBy};
 pub use error::ToolError;
 pub use events::ToolEvents;
-pub use progress::Progress;
+pub use progress::{LogLine, Progress, ProgressStep, Reports};
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use tool::{Tool, ToolOrigin, ToolSpec};
 pub use typed::{TypedTool, typed};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use everturn_models::{ModelClient, ModelError};
 use everturn_proto::{event::ModelFallback, turn::Fallback, words::FailureCode};
 use everturn_store::{ChainPosition, FailedCall, ModelCalls, NotedFailure, Refusals, StepKey};
-use everturn_stream::{Announcement, ModelWait, StreamWriter};
+use everturn_stream::{Announcement, ModelWait, Notice, StreamWriter};
 use everturn_supervisor::failpoint;
 use temporalio_common::ActivityError;
 
@@ -253,7 +253,7 @@ impl FailedModel<'_> {
             Ok(NotedFailure::Superseded) => return fail::superseded(),
             Ok(NotedFailure::Counted | NotedFailure::FellBack { .. }) => {}
         }
-        readers::announce_wait(self.stream, claimed.log_id, waiting).await;
+        readers::notify(self.stream, claimed.log_id, Notice::ModelWaits(waiting)).await;
         self.cancel_left(&failed).await;
         fail::of_chain(error, NextTry::After(wait.pause))
     }

@@ -129,6 +129,24 @@ def test_a_wait_lasts_until_its_model_writes() -> None:
     assert reducer.state.waits == ()
 
 
+def test_progress_lasts_until_the_result() -> None:
+    reducer = Reducer()
+
+    def report(execution: str, message: str, **more: str) -> Frame:
+        known = {"type": "tool_progress", "message_id": "m", "agent_execution_id": "run_1", "tool_name": "copy"}
+        return Frame({**known, "execution_id": execution, "progress": 0.5, "message": message, **more})
+
+    frames = [report("exec_1", "one"), report("exec_2", "other"), report("exec_1", "a line", level="info")]
+    assert all(reducer.apply(frame) for frame in [*frames, report("exec_1", "two")])
+    assert not reducer.apply(report("", "no execution"))
+    assert [one.message for one in reducer.state.progress] == ["other", "a line", "two"]
+    observe = {"type": "observe", "sequence_number": 1, "message_id": "m", "agent_execution_id": "run_1"}
+    assert reducer.apply(Frame({**observe, "execution_id": "exec_1", "tool_name": "copy", "result": 1}))
+    assert [one.message for one in reducer.state.progress] == ["other"]
+    assert reducer.apply(Frame({"type": "replay"}))
+    assert reducer.state.progress == ()
+
+
 def _messages(chunks: list[bytes]) -> list[dict[str, Any]]:
     parser = SseParser(LIMIT)
     messages = [message for chunk in chunks for message in parser.feed(chunk)]

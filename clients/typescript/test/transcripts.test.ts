@@ -219,6 +219,24 @@ test("a wait lasts until its model writes", () => {
   assert.equal(reducer.state.waits, undefined);
 });
 
+test("progress lasts until the result", () => {
+  const reducer = new Reducer();
+  const report = (execution: string, message: string, more = {}) => ({
+    ...{ type: "tool_progress", message_id: "m", agent_execution_id: "run_1", execution_id: execution },
+    ...{ tool_name: "copy", progress: 0.5, message, ...more },
+  });
+  const reports = [report("exec_1", "one"), report("exec_2", "other"), report("exec_1", "a line", { level: "info" }), report("exec_1", "two")];
+  for (const data of reports) assert.ok(reducer.apply({ data }));
+  assert.ok(!reducer.apply({ data: report("", "no execution") }));
+  const shown = () => reducer.state.progress?.map(({ message }) => message);
+  assert.deepEqual(shown(), ["other", "a line", "two"]);
+  const observe = { type: "observe", sequence_number: 1, message_id: "m", agent_execution_id: "run_1", execution_id: "exec_1" };
+  assert.ok(reducer.apply({ data: { ...observe, tool_name: "copy", result: 1 } }));
+  assert.deepEqual(shown(), ["other"]);
+  assert.ok(reducer.apply({ data: { type: "replay" } }));
+  assert.equal(shown(), undefined);
+});
+
 test("what has not changed stays the same object", () => {
   const reducer = new Reducer();
   reducer.apply({ data: { type: "user_message", content: "a", message_id: "m", sequence_number: 1 } });

@@ -8,7 +8,7 @@ use std::{
 
 use everturn_proto::event::Event;
 use everturn_store::{Conversation, EventLog};
-use everturn_stream::{ModelWait, OpenText, Piece};
+use everturn_stream::{Notice, OpenText, Piece};
 use tokio::sync::Notify;
 
 use super::{
@@ -234,10 +234,10 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Shows that a call waits for its provider.
-    pub(super) fn show_wait(&self, wait: ModelWait) {
+    /// Shows a notice.
+    pub(super) fn show_notice(&self, notice: Notice) {
         let mut state = self.lock();
-        self.hand_out(&mut state, LiveFrame::ModelWaiting(wait));
+        self.hand_out(&mut state, LiveFrame::Notice(notice));
     }
 
     /// Notes a new subscription to the stream, because the tail may have missed pieces before.

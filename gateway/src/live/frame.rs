@@ -1,7 +1,7 @@
 //! The frames that a reader of a conversation receives.
 
 use everturn_proto::event::Event;
-use everturn_stream::{ModelWait, OpenText, Piece, TextKey};
+use everturn_stream::{Notice, OpenText, Piece, TextKey};
 
 /// A frame for a reader of a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,8 +27,8 @@ pub enum LiveFrame {
         /// The generation of the text.
         generation: u32,
     },
-    /// The provider has refused a call of the model, and the call is made again later.
-    ModelWaiting(ModelWait),
+    /// News that no event repeats: a call that waits for its provider, or the progress of a tool.
+    Notice(Notice),
 }
 
 impl LiveFrame {
@@ -49,7 +49,7 @@ impl LiveFrame {
             Self::TextStart(text) => &text.message_id,
             Self::TextDelta(piece) => &piece.message_id,
             Self::TextEnd { message_id, .. } => message_id,
-            Self::ModelWaiting(wait) => &wait.message_id,
+            Self::Notice(notice) => notice.message_id(),
         }
     }
 }

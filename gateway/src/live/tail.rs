@@ -192,7 +192,7 @@ impl Tail {
                     self.follow_anew_later();
                 }
             }
-            Some(Item::Waiting(wait)) => self.broadcast.show_wait(wait),
+            Some(Item::Notice(notice)) => self.broadcast.show_notice(notice),
             Some(Item::Announced(news)) => {
                 self.is_behind |= news.last_sequence > self.log.sequence();
             }

@@ -215,7 +215,7 @@ impl Onlooker {
                 text.push_str(&piece.text);
             }
             LiveFrame::TextEnd { key, .. } => assert!(self.texts.contains_key(key)),
-            LiveFrame::ModelWaiting(_) => {}
+            LiveFrame::Notice(_) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 import { type Item, type ModelWait, type ToolCall, type TurnRow, turnRows, type Update } from "everturn-client";
 import { useMemo } from "preact/hooks";
 import { Clock, useNow } from "./clock";
+import { progressText } from "./progress";
 import { refusedText } from "./refused";
 import { visible } from "./shown";
 import { texts } from "./texts";
@@ -19,10 +20,13 @@ export function Activity({ update: { state, connection } }: { update: Update }) 
   const isWriting = state.texts.some(({ ended }) => !ended);
   const refused = state.waits?.at(-1);
   if (refused && !isWriting) return <p class="activity"><Refused wait={refused} /></p>;
+  // A tool may report a step a second, which no screen reader wants to read out.
+  const report = state.progress?.at(-1);
   const since = Math.min(...waits.map(({ started }) => started));
   return (
     <p class="activity">
       <span role="status">{sentences(waits, items, isWriting).join(" · ")}</span>
+      {report && <span class="hint" data-progress={report.executionId}><bdi>{progressText(report)}</bdi></span>}
       {since > 0 && <Clock since={since} />}
     </p>
   );

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { resolve } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { type RealGateway, startGateway } from "../../../clients/typescript/test/support/everturn.js";
@@ -13,6 +14,8 @@ import { assertAccessible, beginAnew, openedId, openTab } from "./support/page";
 import { see, send, startChromium, type Tab, turnEnds } from "./support/page";
 import { assertSameAsApi } from "./support/same";
 
+const ROOT = resolve("../..");
+
 const config = (model: string) => `
 [providers.scripted]
 kind = "openai"
@@ -21,7 +24,11 @@ base_url = "${model}"
 [agents.default]
 provider = "scripted"
 model = "scripted"
-tools = ["calculate", "current_time", { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
+tools = ["calculate", "current_time", "works__work", { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
+
+[mcp.works]
+command = ["${ROOT}/.tools/venv/bin/python", "${ROOT}/tests/mcp/servers/works.py"]
+process.unconfined = true
 
 [client_tools.refund]
 description = "Refunds an order."
@@ -178,6 +185,16 @@ test("a person sees why a turn waits for its provider", async () => {
   await send(page, "Now be patient");
   await see(page, ".activity", "The provider is not available; next try in");
   await see(page, ".assistant_message", "At last.");
+  assert.equal(await page.locator(".activity").count(), 0);
+});
+
+test("a person sees how far a running tool is", async () => {
+  model.on("work for long", (step) => (step === 0 ? { calls: [{ name: "works__work", input: {} }] } : { texts: ["Worked."] }));
+  const { page } = await open();
+  await send(page, "Now work for long");
+  await see(page, ".activity", /^Waits for the tool works__work\s*\d+\/150 step \d+/);
+  await assertAccessible(page);
+  await see(page, ".assistant_message", "Worked.");
   assert.equal(await page.locator(".activity").count(), 0);
 });
 

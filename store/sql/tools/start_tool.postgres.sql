@@ -55,7 +55,7 @@ WITH started AS (
     SET generation = excluded.generation, created_at = excluded.created_at,
         execution_state = excluded.execution_state
 )
-SELECT started.*, e.depth, e.agent, e.agent_hash, c.tenant_id, NULLIF(c.owner_id, '') AS owner_id
+SELECT started.*, e.depth, e.agent, e.agent_hash, c.tenant_id, c.log_id, NULLIF(c.owner_id, '') AS owner_id
 FROM started
 JOIN agent_executions e ON e.id = :agent_execution_id
 JOIN conversations c ON c.id = :conversation_id

@@ -37,4 +37,5 @@ RETURNING
     (SELECT agent FROM agent_executions WHERE id = :agent_execution_id) AS agent,
     (SELECT agent_hash FROM agent_executions WHERE id = :agent_execution_id) AS agent_hash,
     (SELECT tenant_id FROM conversations WHERE id = :conversation_id) AS tenant_id,
+    (SELECT log_id FROM conversations WHERE id = :conversation_id) AS log_id,
     (SELECT NULLIF(owner_id, '') FROM conversations WHERE id = :conversation_id) AS owner_id

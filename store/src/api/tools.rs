@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use everturn_proto::{
-    Json,
+    Json, LogId,
     turn::ToolCall,
     words::{ApprovalState, EventType, ToolStatus},
 };
@@ -92,6 +92,9 @@ pub struct ToolCaller {
     /// The depth of the agent execution: 0 for the turn's own agent, 1 for a sub-agent, and so on.
     #[sqlx(try_from = "i64")]
     pub depth: u32,
+    /// The log of the conversation, for the readers of the tool's progress.
+    #[sqlx(try_from = "String")]
+    pub log_id: LogId,
 }
 
 /// The end of a tool execution.

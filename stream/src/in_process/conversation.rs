@@ -7,7 +7,7 @@ use lru::LruCache;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::StreamOptions;
-use crate::api::{Announcement, Following, Item, ModelWait, OpenText, Piece, Published, TextKey};
+use crate::api::{Announcement, Following, Item, Notice, OpenText, Piece, Published, TextKey};
 
 /// The stream's state of one conversation.
 #[derive(Debug)]
@@ -129,9 +129,9 @@ impl Conversation {
         self.send(&Item::Announced(announcement));
     }
 
-    /// Tells the followers of a call that waits for its provider.
-    pub(super) fn announce_wait(&mut self, wait: ModelWait) {
-        self.send(&Item::Waiting(wait));
+    /// Sends a notice to the followers.
+    pub(super) fn notify(&mut self, notice: Notice) {
+        self.send(&Item::Notice(notice));
     }
 
     /// Adds a follower. Returns `None` when the conversation has too many followers.

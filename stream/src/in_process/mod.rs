@@ -20,7 +20,7 @@ use tokio::{
 
 use self::conversation::Conversation;
 use crate::api::{
-    Announcement, CancelNews, FollowedCancels, Following, Hearing, ModelWait, Piece, Published,
+    Announcement, CancelNews, FollowedCancels, Following, Hearing, Notice, Piece, Published,
     StreamError, StreamReader, StreamWriter, UNREAD_CANCELS,
 };
 
@@ -200,11 +200,11 @@ impl StreamWriter for InProcessStream {
         Ok(())
     }
 
-    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError> {
+    async fn notify(&self, log: &LogId, notice: Notice) -> Result<(), StreamError> {
         let now = Instant::now();
         let mut conversations = self.lock(now);
         let conversation = conversations.entry(log, &self.inner.options, now)?;
-        conversation.announce_wait(wait);
+        conversation.notify(notice);
         Ok(())
     }
 }

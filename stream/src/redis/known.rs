@@ -78,7 +78,7 @@ impl Known {
         match item {
             Item::Start(text) => self.admit_text(log, &text.key, text.generation),
             Item::Delta(piece) => self.admit_text(log, &piece.key, piece.generation),
-            Item::Waiting(_) => true,
+            Item::Notice(_) => true,
             Item::Announced(news) => {
                 for sealed in &news.sealed {
                     self.note_seal(log, sealed);

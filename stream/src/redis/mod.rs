@@ -48,7 +48,7 @@ use self::{
 };
 pub use self::{address::RedisPeer, options::RedisStreamOptions};
 use crate::api::{
-    Announcement, CancelNews, FollowedCancels, Following, ModelWait, Piece, Published, StreamError,
+    Announcement, CancelNews, FollowedCancels, Following, Notice, Piece, Published, StreamError,
     StreamReader, StreamWriter,
 };
 
@@ -184,9 +184,9 @@ impl StreamWriter for RedisStream {
         Ok(self.inner.announce(log, &announcement).await?)
     }
 
-    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError> {
+    async fn notify(&self, log: &LogId, notice: Notice) -> Result<(), StreamError> {
         let (names, options) = (self.inner.names.of(log), &self.inner.options);
-        let script = scripts::announce_wait(&names, wait, options);
+        let script = scripts::notify(&names, notice, options);
         Ok(self.inner.commands.run::<()>(&script).await?)
     }
 

@@ -12,7 +12,7 @@ use super::{
     options::RedisStreamOptions,
     wire::{self, Position},
 };
-use crate::api::{Announcement, ModelWait, OpenText, Piece, Published};
+use crate::api::{Announcement, Notice, OpenText, Piece, Published};
 
 static PUBLISH: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(
@@ -95,13 +95,13 @@ pub(super) fn announce(
     script
 }
 
-/// Announces a waiting call to readers.
-pub(super) fn announce_wait(
+/// Sends a notice to readers.
+pub(super) fn notify(
     names: &ConversationNames,
-    wait: ModelWait,
+    notice: Notice,
     options: &RedisStreamOptions,
 ) -> ScriptInvocation<'static> {
-    announcing(names, wire::wait_header(wait), options)
+    announcing(names, wire::notice_header(notice), options)
 }
 
 /// Sends the header of a message to readers.

@@ -5,7 +5,7 @@
 use everturn_proto::SealedStep;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Announcement, Item, ModelWait, OpenText, Part, Piece, TextKey};
+use crate::api::{Announcement, Item, Notice, OpenText, Part, Piece, TextKey};
 
 /// The position of a message among the messages of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ enum Header {
         /// Pairs of an agent execution and a step.
         sealed: Vec<(String, u32)>,
     },
-    Wait(ModelWait),
+    Notice(Notice),
 }
 
 impl Header {
@@ -126,9 +126,9 @@ pub(super) fn news_header(news: &Announcement) -> String {
     .encode()
 }
 
-/// Encodes the header of the news of a waiting call.
-pub(super) fn wait_header(wait: ModelWait) -> String {
-    Header::Wait(wait).encode()
+/// Encodes the header of a notice.
+pub(super) fn notice_header(notice: Notice) -> String {
+    Header::Notice(notice).encode()
 }
 
 fn to_wire(sealed: &SealedStep) -> (String, u32) {
@@ -187,7 +187,7 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
             last_sequence,
             sealed: sealed.into_iter().map(from_wire).collect(),
         }),
-        Header::Wait(wait) => Item::Waiting(wait),
+        Header::Notice(notice) => Item::Notice(notice),
     };
     Some(Message { position, item })
 }
@@ -197,6 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::api::{ModelWait, ToolProgress};
 
     #[test]
     fn what_is_sent_is_received() {
@@ -251,8 +252,20 @@ mod tests {
             attempt: 4,
             retry_after_ms: 12_000,
         };
-        let received = sent(&wait_header(wait.clone()), "").item;
-        assert_eq!(received, Item::Waiting(wait));
+        let progress = ToolProgress {
+            message_id: "m".to_owned(),
+            agent_execution_id: "run".to_owned(),
+            execution_id: "exec".to_owned(),
+            tool_name: "copy".to_owned(),
+            progress: Some(3.into()),
+            total: None,
+            message: "copying \n".to_owned(),
+            level: Some("info".to_owned()),
+        };
+        for notice in [Notice::ModelWaits(wait), Notice::ToolWorks(progress)] {
+            let received = sent(&notice_header(notice.clone()), "").item;
+            assert_eq!(received, Item::Notice(notice));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_stream::{
-    Item, ModelWait, Part, Published, StreamOptions, StreamReader, StreamWriter, TextKey,
+    Item, ModelWait, Notice, Part, Published, StreamOptions, StreamReader, StreamWriter, TextKey,
 };
 use proptest::prelude::*;
 
@@ -132,11 +132,9 @@ pub async fn the_present_followers_learn_of_a_wait(backend: &impl Backend) {
         attempt: 2,
         retry_after_ms: 1000,
     };
-    stream
-        .announce_wait(&"c".into(), wait.clone())
-        .await
-        .unwrap();
-    assert_eq!(next(&mut following.items).await, Some(Item::Waiting(wait)));
+    let notice = Notice::ModelWaits(wait);
+    stream.notify(&"c".into(), notice.clone()).await.unwrap();
+    assert_eq!(next(&mut following.items).await, Some(Item::Notice(notice)));
     let later = stream.follow(&"c".into()).await.unwrap();
     assert_eq!(later.open, []);
 }

@@ -74,7 +74,7 @@ impl Reader {
                 assert!(older.is_none_or(|older| older.generation <= text.generation));
             }
             Item::Delta(piece) => append(self.texts.get_mut(&piece.key), &piece),
-            Item::Waiting(_) => {}
+            Item::Notice(_) => {}
             Item::Announced(news) => self.texts.retain(|key, _| {
                 !news.sealed.iter().any(|sealed| {
                     sealed.agent_execution_id == key.agent_execution_id && sealed.step == key.step

@@ -33,7 +33,7 @@ async fn read_to_the_end(stream: RedisStream) -> OpenText {
             match item {
                 Some(Item::Start(text)) => screen = Some(text),
                 Some(Item::Delta(piece)) => append(screen.as_mut(), &piece),
-                Some(Item::Announced(_) | Item::Waiting(_)) => {}
+                Some(Item::Announced(_) | Item::Notice(_)) => {}
                 None => break,
             }
         }

@@ -176,13 +176,19 @@ impl Connection {
             ServerLocation::Command { .. } => written.has_begun(),
             ServerLocation::Url { .. } | ServerLocation::Unusable { .. } => true,
         };
-        let options = PeerRequestOptions::no_options().with_meta(meta(context, server.tell_caller));
+        let mut meta = meta(context, server.tell_caller);
+        if self.closes_streams() {
+            // A server of the newer protocol logs for a call that asks for a level.
+            meta.0.insert(LOG_LEVEL.to_owned(), "info".into());
+        }
+        let options = PeerRequestOptions::no_options().with_meta(meta);
         let mut call = self
             .peer
             .send_request_with_option(request, options)
             .await
             .map_err(|_ended| CallError::NotSent)?;
-        let mut progress = self.handler.watch(call.progress_token.clone());
+        let token = call.progress_token.clone();
+        let progress = self.handler.watch(token, context.progress.clone());
         let mut unanswered = CancelOnDrop {
             connection: self,
             id: Some(call.id.clone()),
@@ -203,8 +209,7 @@ impl Connection {
                         .unwrap_or(Err(ServiceError::TransportClosed))
                         .map_err(|error| self.explained(error, may_know_of_it()));
                 }
-                Some(step) = progress.next() => {
-                    context.progress.report(&step);
+                () = progress.next() => {
                     silent_until = Instant::now() + idle_timeout;
                 }
                 () = tokio::time::sleep_until(silent_until) => {
@@ -322,6 +327,9 @@ impl Drop for CancelOnDrop<'_> {
         tokio::spawn(vital.check());
     }
 }
+
+/// The name of the level from which the server tells the lines of its log for a call.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The name of a call's idempotency key.
 const KEY: &str = "everturn/idempotency_key";

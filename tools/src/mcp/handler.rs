@@ -1,4 +1,9 @@
-//! The notifications of a server: the progress of calls, and changed tools.
+//! The notifications of a server: the progress of calls, lines of the server's log, and changed tools.
+
+#![expect(
+    deprecated,
+    reason = "the newest protocol plans to remove lines of logs, and servers send them"
+)]
 
 use std::{
     collections::HashMap,
@@ -8,14 +13,23 @@ use std::{
 use rmcp::{
     ClientHandler, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
-        ProtocolVersion,
+        ClientCapabilities, ClientConfig, Implementation, LoggingMessageNotificationParam,
+        ProgressNotificationParam, ProgressToken, ProtocolVersion,
     },
     service::NotificationContext,
 };
-use tokio::sync::{Notify, watch};
+use serde_json::Value;
+use tokio::sync::Notify;
 
-type Calls = HashMap<ProgressToken, watch::Sender<Option<ProgressNotificationParam>>>;
+use crate::progress::{Progress, ProgressStep};
+
+type Calls = HashMap<ProgressToken, Call>;
+
+/// A call in flight.
+struct Call {
+    progress: Progress,
+    heard: Arc<Notify>,
+}
 
 /// Handles the notifications of a server. The client declares no capability, so a server may send no requests.
 #[derive(Clone, Default)]
@@ -25,14 +39,18 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Follows the progress of a call, for the lifetime of the returned value.
-    pub(super) fn watch(&self, token: ProgressToken) -> CallProgress<'_> {
-        let (sender, steps) = watch::channel(None);
-        self.calls().insert(token.clone(), sender);
+    /// Passes the progress of a call on to `progress`, for the lifetime of the returned value.
+    pub(super) fn watch(&self, token: ProgressToken, progress: Progress) -> CallProgress<'_> {
+        let heard = Arc::new(Notify::new());
+        let call = Call {
+            progress,
+            heard: Arc::clone(&heard),
+        };
+        self.calls().insert(token.clone(), call);
         CallProgress {
             handler: self,
             token,
-            steps,
+            heard,
         }
     }
 
@@ -58,7 +76,26 @@ impl ClientHandler for Handler {
         _: NotificationContext<RoleClient>,
     ) {
         if let Some(call) = self.calls().get(&step.progress_token) {
-            call.send_replace(Some(step));
+            call.heard.notify_one();
+            call.progress.step(ProgressStep {
+                done: Some(step.progress),
+                total: step.total,
+                message: step.message.unwrap_or_default(),
+            });
+        }
+    }
+
+    /// A line of the log names no call, so a line belongs to a call only while the call is the only call in flight.
+    async fn on_logging_message(
+        &self,
+        line: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let calls = self.calls();
+        if let (Some(call), 1) = (calls.values().next(), calls.len()) {
+            let (level, message) = in_words(&line);
+            call.heard.notify_one();
+            call.progress.line(&level, &message);
         }
     }
 
@@ -79,14 +116,13 @@ impl ClientHandler for Handler {
 pub(super) struct CallProgress<'a> {
     handler: &'a Handler,
     token: ProgressToken,
-    steps: watch::Receiver<Option<ProgressNotificationParam>>,
+    heard: Arc<Notify>,
 }
 
 impl CallProgress<'_> {
-    /// Returns the next step in a few words: `3/10 copying`.
-    pub(super) async fn next(&mut self) -> Option<String> {
-        self.steps.changed().await.ok()?;
-        self.steps.borrow_and_update().as_ref().map(in_words)
+    /// Waits until the server reports a step or a line. Cancel safe.
+    pub(super) async fn next(&self) {
+        self.heard.notified().await;
     }
 }
 
@@ -96,15 +132,17 @@ impl Drop for CallProgress<'_> {
     }
 }
 
-fn in_words(step: &ProgressNotificationParam) -> String {
-    let total = step
-        .total
-        .map(|total| format!("/{total}"))
-        .unwrap_or_default();
-    let message = step
-        .message
-        .as_ref()
-        .map(|message| format!(" {message}"))
-        .unwrap_or_default();
-    format!("{}{total}{message}", step.progress)
+/// Returns the level and the text of a line. A value other than a string is written as JSON.
+fn in_words(line: &LoggingMessageNotificationParam) -> (String, String) {
+    let level = serde_json::to_value(line.level).ok();
+    let level = level.as_ref().and_then(Value::as_str).unwrap_or("info");
+    let text = match &line.data {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let text = match &line.logger {
+        Some(logger) => format!("{logger}: {text}"),
+        None => text,
+    };
+    (level.to_owned(), text)
 }

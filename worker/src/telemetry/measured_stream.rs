@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_proto::LogId;
-use everturn_stream::{Announcement, ModelWait, Piece, Published, StreamError, StreamWriter};
+use everturn_stream::{Announcement, Notice, Piece, Published, StreamError, StreamWriter};
 use everturn_telemetry::process;
 
 /// A stream writer with counted errors.
@@ -35,8 +35,8 @@ impl StreamWriter for MeasuredStream {
         noted(self.stream.announce(log, announcement).await)
     }
 
-    async fn announce_wait(&self, log: &LogId, wait: ModelWait) -> Result<(), StreamError> {
-        noted(self.stream.announce_wait(log, wait).await)
+    async fn notify(&self, log: &LogId, notice: Notice) -> Result<(), StreamError> {
+        noted(self.stream.notify(log, notice).await)
     }
 
     async fn may_publish(&self) {

@@ -388,18 +388,6 @@ class KeyPage(TypedDict):
     """
 
 
-MessageText: TypeAlias = str
-"""
-The text must not be blank or have a NUL character. The limit counts bytes of UTF-8, and may be configured lower.
-"""
-
-
-Metadata: TypeAlias = dict[str, str]
-"""
-Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.
-"""
-
-
 class LeftOutTool(TypedDict):
     """
     A tool that a model does not get.
@@ -417,6 +405,18 @@ class LeftOutTool(TypedDict):
     """
     The tool's name, as models see it.
     """
+
+
+MessageText: TypeAlias = str
+"""
+The text must not be blank or have a NUL character. The limit counts bytes of UTF-8, and may be configured lower.
+"""
+
+
+Metadata: TypeAlias = dict[str, str]
+"""
+Texts of the conversation for its LLM calls. The operator decides which of the texts a provider gets.
+"""
 
 
 class ModelWaitingFrame(TypedDict):
@@ -983,6 +983,36 @@ class ToolExecution(TypedDict):
     """
     timeout_ms: int
     tool_name: str
+
+
+class ToolProgressFrame(TypedDict):
+    """
+    `data` of a frame about a tool that works on: the progress of the tool, or a line of its log. At most one frame of each
+    kind comes a second from a call, and a frame may be missing.
+    """
+
+    agent_execution_id: str
+    conversation_id: Id
+    execution_id: str
+    level: NotRequired[str]
+    """
+    The level of a line of the tool's log, like `info`. A frame about progress has no level.
+    """
+    message: str
+    """
+    The tool's words; empty without words.
+    """
+    message_id: str
+    progress: NotRequired[float]
+    """
+    The amount of work that is done, in the tool's own unit.
+    """
+    tool_name: str
+    total: NotRequired[float]
+    """
+    The whole amount of work, in the same unit.
+    """
+    type: Literal['tool_progress']
 
 
 class ToolResultSlice(TypedDict):

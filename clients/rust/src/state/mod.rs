@@ -6,6 +6,7 @@
 //! - `fold`: changes by later events
 //! - `select`: the answer of a turn, and the calls that wait for a person
 //! - `texts`: the texts that models are writing now
+//! - `progress`: the progress of running tools
 //! - `waits`: the calls of models that wait for their provider
 //! - `waterfall`: where the time of a turn went
 
@@ -13,6 +14,7 @@ mod calls;
 mod fields;
 mod fold;
 mod items;
+mod progress;
 mod read;
 mod select;
 mod texts;
@@ -27,11 +29,12 @@ pub use self::{
         Approval, CallResult, CallState, ClientTool, SubAgent, SubAgentState, ToolCall, ToolResult,
     },
     items::{Citation, End, EndKind, Item, ItemKind, PlanStep, WorkPlan},
+    progress::ToolProgress,
     texts::OpenText,
     waits::ModelWait,
     waterfall::{Row, RowKind, TurnRows, WaitsFor, turn_rows},
 };
-use self::{fields::Fields, fold::Fold, texts::Texts, waits::Waits};
+use self::{fields::Fields, fold::Fold, progress::Reports, texts::Texts, waits::Waits};
 use crate::words::EndReason;
 pub use crate::words::{ApprovalState, FinishReason, NoteEvent, PlanStepStatus};
 
@@ -59,6 +62,7 @@ pub struct Conversation {
     fold: Fold,
     texts: Texts,
     waits: Waits,
+    progress: Reports,
     ended: Option<EndReason>,
 }
 
@@ -87,6 +91,7 @@ impl Conversation {
             fold: Fold::default(),
             texts: Texts::default(),
             waits: Waits::default(),
+            progress: Reports::default(),
             ended: None,
         }
     }
@@ -137,6 +142,11 @@ impl Conversation {
         &self.waits.0
     }
 
+    /// Returns the latest reports of running tools, the newest last.
+    pub fn progress(&self) -> &[ToolProgress] {
+        &self.progress.0
+    }
+
     /// Takes the next frame: its `id`, and the value of its `data`. Returns true when the state has changed.
     pub fn apply(&mut self, id: Option<&str>, data: Value) -> bool {
         let Value::Object(data) = data else {
@@ -158,7 +168,8 @@ impl Conversation {
             Some("replay") => {
                 let had_ended = self.ended.take().is_some();
                 let had_waits = self.waits.clear();
-                self.texts.clear() || had_ended || had_waits
+                let had_progress = self.progress.clear();
+                self.texts.clear() || had_ended || had_waits || had_progress
             }
             Some("text_start" | "text_delta" | "text_end") => {
                 let agent = fields.text("agent_execution_id");
@@ -167,6 +178,7 @@ impl Conversation {
                 self.texts.apply(fields, parent) || had_wait
             }
             Some("model_waiting") => self.waits.apply(fields),
+            Some("tool_progress") => self.progress.apply(fields),
             Some("reset") => self.reset(fields.count("from_sequence").unwrap_or(1)),
             Some("end") => {
                 self.ended = Some(fields.text("reason").into());
@@ -183,6 +195,12 @@ impl Conversation {
         let data = Fields(&event.data);
         let event_type = data.text("type");
         let replaces = matches!(event_type, "thought" | "assistant_message");
+        if event_type == "observe" {
+            self.progress.drop_of(data.text("execution_id"));
+        }
+        if EndKind::of(event_type).is_some() {
+            self.progress.drop_of_agent(data.text("agent_execution_id"));
+        }
         if replaces || EndKind::of(event_type).is_some() {
             self.texts.drop_of(data.text("agent_execution_id"));
             self.waits.drop_of(data.text("agent_execution_id"));
@@ -200,6 +218,7 @@ impl Conversation {
     fn reset(&mut self, from: u64) -> bool {
         self.texts.clear();
         self.waits.clear();
+        self.progress.clear();
         if from <= self.start.1 {
             let before = from.saturating_sub(1);
             self.start = (before.to_string(), before);
@@ -220,7 +239,7 @@ impl Conversation {
 /// Serializes the state in the format of `clients/transcripts/README.md`.
 impl Serialize for Conversation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut state = serializer.serialize_struct("Conversation", 7)?;
+        let mut state = serializer.serialize_struct("Conversation", 8)?;
         state.serialize_field("cursor", self.cursor())?;
         state.serialize_field("status", &self.status())?;
         state.serialize_field("turn", &self.turn())?;
@@ -229,6 +248,9 @@ impl Serialize for Conversation {
         state.serialize_field("texts", self.texts())?;
         if !self.waits().is_empty() {
             state.serialize_field("waits", self.waits())?;
+        }
+        if !self.progress().is_empty() {
+            state.serialize_field("progress", self.progress())?;
         }
         state.end()
     }

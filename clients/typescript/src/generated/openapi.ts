@@ -2507,6 +2507,33 @@ export interface components {
             timeout_ms: number;
             tool_name: string;
         };
+        /**
+         * @description `data` of a frame about a tool that works on: the progress of the tool, or a line of its log. At most one frame of each
+         *     kind comes a second from a call, and a frame may be missing.
+         */
+        ToolProgressFrame: {
+            agent_execution_id: string;
+            conversation_id: components["schemas"]["Id"];
+            execution_id: string;
+            /** @description The level of a line of the tool's log, like `info`. A frame about progress has no level. */
+            level?: string;
+            /** @description The tool's words; empty without words. */
+            message: string;
+            message_id: string;
+            /**
+             * Format: double
+             * @description The amount of work that is done, in the tool's own unit.
+             */
+            progress?: number;
+            tool_name: string;
+            /**
+             * Format: double
+             * @description The whole amount of work, in the same unit.
+             */
+            total?: number;
+            /** @enum {string} */
+            type: "tool_progress";
+        };
         /** @description A slice of a tool's result, cut between characters. */
         ToolResultSlice: {
             execution_id: components["schemas"]["Id"];

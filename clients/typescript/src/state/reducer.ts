@@ -4,6 +4,7 @@ import { bindMethods } from "../bound.js";
 import { count, isObject, text } from "./fields.js";
 import { Fold } from "./fold.js";
 import { EMPTY_STATE, type Item, type Json, type JsonObject, type State } from "./state.js";
+import { Reports } from "./progress.js";
 import { Texts } from "./texts.js";
 import { Waits } from "./waits.js";
 
@@ -38,6 +39,9 @@ interface KnownEvent {
 /** Events that replace the texts of their agent execution. */
 const REPLACES_TEXTS = new Set(["thought", "assistant_message", "complete", "error", "cancelled"]);
 
+/** Events that end an agent execution. */
+const ENDS = new Set(["complete", "error", "cancelled"]);
+
 /** Turns the frames of one conversation into its state. */
 export class Reducer {
   #start: { cursor: string; sequenceNumber: number };
@@ -49,6 +53,7 @@ export class Reducer {
   #fold = new Fold();
   readonly #texts = new Texts();
   readonly #waits = new Waits();
+  readonly #progress = new Reports();
   #ended: string | null = null;
   /** A copy of the fold's items, which every state has until the next event. Texts, which come often, leave it as it is. */
   #items: readonly Item[] | undefined;
@@ -72,6 +77,7 @@ export class Reducer {
       items: (this.#items ??= this.#fold.items.slice()),
       texts: this.#texts.shown(),
       ...(this.#waits.shown.length > 0 && { waits: this.#waits.shown }),
+      ...(this.#progress.shown.length > 0 && { progress: this.#progress.shown }),
     });
   }
 
@@ -149,6 +155,8 @@ export class Reducer {
         return this.#takeText(data, text(data, "agent_execution_id"));
       case "model_waiting":
         return this.#waits.apply(data);
+      case "tool_progress":
+        return this.#progress.apply(data);
       case "reset":
         return this.#reset(count(data, "from_sequence") ?? 1);
       case "end":
@@ -164,7 +172,8 @@ export class Reducer {
     const hadEnded = this.#ended !== null;
     this.#ended = null;
     const hadWaits = this.#waits.clear();
-    return this.#texts.clear() || hadEnded || hadWaits;
+    const hadProgress = this.#progress.clear();
+    return this.#texts.clear() || hadEnded || hadWaits || hadProgress;
   }
 
   /** Takes a text frame. A model that writes waits no longer. */
@@ -177,6 +186,7 @@ export class Reducer {
     if (event.sequenceNumber <= this.lastSequence) return false;
     this.#events.push(event);
     this.#chars += event.chars;
+    this.#dropProgress(event.data);
     if (REPLACES_TEXTS.has(text(event.data, "type"))) {
       this.#texts.drop(text(event.data, "agent_execution_id"));
       this.#waits.drop(text(event.data, "agent_execution_id"));
@@ -188,6 +198,13 @@ export class Reducer {
       this.#items = undefined;
     }
     return true;
+  }
+
+  /** Drops the reports of a tool, or of the tools of an agent, that has ended. */
+  #dropProgress(data: JsonObject): void {
+    const type = text(data, "type");
+    if (type === "observe") this.#progress.drop(text(data, "execution_id"));
+    if (ENDS.has(type)) this.#progress.dropOfAgent(text(data, "agent_execution_id"));
   }
 
   /** The newest events: nine tenths of what may be kept, but at least one. */
@@ -205,6 +222,7 @@ export class Reducer {
   #reset(from: number): boolean {
     this.#texts.clear();
     this.#waits.clear();
+    this.#progress.clear();
     if (from <= this.#start.sequenceNumber) {
       const before = Math.max(0, from - 1);
       this.#start = { cursor: String(before), sequenceNumber: before };

@@ -25,6 +25,8 @@ export interface State {
   readonly texts: readonly OpenText[];
   /** The calls of models that wait for their provider, the newest news last. Absent when none waits. */
   readonly waits?: readonly ModelWait[];
+  /** The latest reports of running tools, the newest last. Absent when no tool has reported. */
+  readonly progress?: readonly ToolProgress[];
 }
 
 /** The state before anything is known. */
@@ -65,6 +67,23 @@ export interface ModelWait {
   /** Milliseconds from the arrival of the news to the next try. */
   readonly retryAfterMs: number;
   /** The message whose turn it is. */
+  readonly messageId: string;
+}
+
+/** A report of a running tool: its progress, or a line of its log. */
+export interface ToolProgress {
+  readonly executionId: string;
+  readonly agentExecutionId: string;
+  readonly toolName: string;
+  /** The amount of work that is done, in the tool's own unit. */
+  readonly progress?: number;
+  /** The whole amount of work, in the same unit. */
+  readonly total?: number;
+  /** The tool's words; empty without words. */
+  readonly message: string;
+  /** The level of a line of the tool's log, like `info`. Progress has no level. */
+  readonly level?: string;
+  /** The message of the turn. */
   readonly messageId: string;
 }
 

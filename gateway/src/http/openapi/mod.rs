@@ -36,7 +36,7 @@ use crate::{
     },
     live::sse::{
         ChatFrame, ConversationChangedFrame, ConversationRemovedFrame, EndFrame, ListFrame,
-        ModelWaitingFrame, ReconnectFrame, ReplayFrame, ResetFrame, TextFrame,
+        ModelWaitingFrame, ReconnectFrame, ReplayFrame, ResetFrame, TextFrame, ToolProgressFrame,
     },
     schema::{CursorText, Id, Sequence, one_of},
 };
@@ -73,7 +73,7 @@ const SESSION: &str = "session";
                        without a credential belong to the tenant `default`."
     ),
     components(schemas(
-        ProblemBody, AnyFrame, EventFrame, TextFrame, ModelWaitingFrame, ChatFrame, ReplayFrame, ResetFrame, ReconnectFrame, EndFrame, Id,
+        ProblemBody, AnyFrame, EventFrame, TextFrame, ModelWaitingFrame, ToolProgressFrame, ChatFrame, ReplayFrame, ResetFrame, ReconnectFrame, EndFrame, Id,
         AnyListFrame, ListFrame, ConversationChangedFrame, ConversationRemovedFrame,
         Sequence, CursorText, MessageText
     )),

@@ -189,6 +189,7 @@ fn frame_data() -> RefOr<Schema> {
         "EventFrame",
         "TextFrame",
         "ModelWaitingFrame",
+        "ToolProgressFrame",
         "ChatFrame",
         "ReplayFrame",
         "ResetFrame",

@@ -23,6 +23,8 @@ pub enum StreamFrame {
     TextEnd,
     /// A call of the model waits for its provider.
     ModelWaiting,
+    /// A tool works on.
+    ToolProgress,
     /// The gateway stops, and the reader should connect again.
     Reconnect,
     /// The stream ends, and the reader has no reason to connect again.
@@ -31,7 +33,7 @@ pub enum StreamFrame {
 
 impl StreamFrame {
     /// All names.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Conversation,
         Self::Replay,
         Self::Reset,
@@ -39,6 +41,7 @@ impl StreamFrame {
         Self::TextDelta,
         Self::TextEnd,
         Self::ModelWaiting,
+        Self::ToolProgress,
         Self::Reconnect,
         Self::End,
     ];
@@ -53,6 +56,7 @@ impl StreamFrame {
             Self::TextDelta => "text_delta",
             Self::TextEnd => "text_end",
             Self::ModelWaiting => "model_waiting",
+            Self::ToolProgress => "tool_progress",
             Self::Reconnect => "reconnect",
             Self::End => "end",
         }

@@ -23,7 +23,7 @@ pub(crate) use self::{
         ChatFrame, EndFrame, HEARTBEAT, ReconnectFrame, ReplayFrame, ResetFrame, conversation, end,
         reconnect, replay, retry,
     },
-    frames::{ModelWaitingFrame, TextFrame},
+    frames::{ModelWaitingFrame, TextFrame, ToolProgressFrame},
     lists::{
         ConversationChangedFrame, ConversationRemovedFrame, ListFrame, conversation_changed,
         conversation_removed, list,

@@ -3,9 +3,12 @@
 use everturn_client::state::Status;
 
 use super::{Mode, Talk};
-use crate::chat::{
-    questions,
-    view::{Line, Now, Style},
+use crate::{
+    chat::{
+        questions,
+        view::{Line, Now, Style},
+    },
+    show::printable,
 };
 
 /// The most unsent messages on display.
@@ -83,7 +86,10 @@ impl Talk {
                     let row = Line::of(&spinner, Style::Warn).and(&sentence, Style::Warn);
                     return Some(row.and(" · Ctrl-C cancels", Style::Dim));
                 }
-                None => "working · Ctrl-C cancels",
+                None => match self.session.state.progress().last() {
+                    Some(report) => &format!("{} · Ctrl-C cancels", printable(&report.sentence())),
+                    None => "working · Ctrl-C cancels",
+                },
             },
             (false, Status::Waiting) => "waiting · Ctrl-C cancels",
         };

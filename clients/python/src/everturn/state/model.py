@@ -75,6 +75,25 @@ class ModelWait:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress:
+    """A report of a running tool: its progress, or a line of its log."""
+
+    execution_id: str
+    agent_execution_id: str
+    tool_name: str
+    progress: int | float | None = None
+    """The amount of work that is done, in the tool's own unit."""
+    total: int | float | None = None
+    """The whole amount of work, in the same unit."""
+    message: str
+    """The tool's words; empty without words."""
+    level: str | None = None
+    """The level of a line of the tool's log, like ``info``. Progress has no level."""
+    message_id: str
+    """The message of the turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemBase:
     """What all items have."""
 
@@ -308,3 +327,5 @@ class State:
     """What models are writing now, in the order in which the texts began."""
     waits: tuple[ModelWait, ...] = ()
     """The calls of models that wait for their provider, the newest news last."""
+    progress: tuple[ToolProgress, ...] = ()
+    """The latest reports of running tools, the newest last."""

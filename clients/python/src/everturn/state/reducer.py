@@ -9,10 +9,12 @@ from typing import Any
 from .fields import count, text
 from .fold import Fold
 from .model import JsonObject, State
+from .progress import Reports
 from .texts import Texts
 from .waits import Waits
 
 _REPLACES_TEXTS = frozenset({"thought", "assistant_message", "complete", "error", "cancelled"})
+_ENDS = frozenset({"complete", "error", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Reducer:
         self._fold = Fold()
         self._texts = Texts()
         self._waits = Waits()
+        self._progress = Reports()
         self._ended: str | None = None
         self._state: State | None = None
 
@@ -63,6 +66,7 @@ class Reducer:
                 items=tuple(self._fold.items),
                 texts=self._texts.shown(),
                 waits=self._waits.shown(),
+                progress=self._progress.shown(),
             )
         return self._state
 
@@ -99,14 +103,16 @@ class Reducer:
         match data.get("type"):
             case "replay":
                 had_ended, self._ended = self._ended is not None, None
-                had_waits = self._waits.clear()
-                return self._texts.clear() or had_ended or had_waits
+                had_waits, had_progress = self._waits.clear(), self._progress.clear()
+                return self._texts.clear() or had_ended or had_waits or had_progress
             case "text_start" | "text_delta" | "text_end":
                 agent = text(data, "agent_execution_id")
                 had_wait = self._waits.drop(agent)
                 return self._texts.apply(data, self._fold.parent_of(agent)) or had_wait
             case "model_waiting":
                 return self._waits.apply(data)
+            case "tool_progress":
+                return self._progress.apply(data)
             case "reset":
                 return self._reset(count(data, "from_sequence") or 1)
             case "end":
@@ -119,6 +125,10 @@ class Reducer:
         if event.sequence_number <= self.last_sequence:
             return False
         self._events.append(event)
+        if event.data["type"] == "observe":
+            self._progress.drop(text(event.data, "execution_id"))
+        if event.data["type"] in _ENDS:
+            self._progress.drop_of_agent(text(event.data, "agent_execution_id"))
         if event.data["type"] in _REPLACES_TEXTS:
             self._texts.drop(text(event.data, "agent_execution_id"))
             self._waits.drop(text(event.data, "agent_execution_id"))
@@ -132,6 +142,7 @@ class Reducer:
         """Forgets the events from this number on: another log has taken their place."""
         self._texts.clear()
         self._waits.clear()
+        self._progress.clear()
         before = max(0, from_sequence - 1)
         if before < self._start[1]:
             self._start = (str(before), before)

@@ -1,6 +1,7 @@
 //! The progress of a turn in a few words, for the person who waits at the client.
 
 use everturn_proto::words::EventType;
+use everturn_stream::Notice;
 use serde_json::Value;
 
 use crate::live::LiveFrame;
@@ -13,8 +14,12 @@ pub(super) fn of_frame(frame: &LiveFrame) -> Option<String> {
     let event = match frame {
         LiveFrame::Event(event) => event,
         LiveFrame::TextStart(_) => return Some("The model writes.".to_owned()),
-        LiveFrame::ModelWaiting(wait) => {
+        LiveFrame::Notice(Notice::ModelWaits(wait)) => {
             return Some(format!("Waits for the provider: {}", short(&wait.message)));
+        }
+        LiveFrame::Notice(Notice::ToolWorks(progress)) if !progress.message.is_empty() => {
+            let (tool, message) = (short(&progress.tool_name), short(&progress.message));
+            return Some(format!("`{tool}`: {message}"));
         }
         _ => return None,
     };

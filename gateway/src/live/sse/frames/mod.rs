@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use everturn_proto::event::Event;
-use everturn_stream::{ModelWait, OpenText, Part, Piece, TextKey};
+use everturn_stream::{ModelWait, Notice, OpenText, Part, Piece, TextKey, ToolProgress};
 use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::Number;
 use utoipa::{ToSchema, openapi::schema::Object};
 
 use super::{
@@ -114,8 +115,12 @@ fn render(conversation_id: &str, frame: &LiveFrame, cursor: Option<Cursor>) -> S
             *generation,
         )
         .message(),
-        LiveFrame::ModelWaiting(wait) => {
+        LiveFrame::Notice(Notice::ModelWaits(wait)) => {
             let frame = ModelWaitingFrame::new(conversation_id, wait);
+            message(None, frame.kind, &json(&frame))
+        }
+        LiveFrame::Notice(Notice::ToolWorks(progress)) => {
+            let frame = ToolProgressFrame::new(conversation_id, progress);
             message(None, frame.kind, &json(&frame))
         }
     }
@@ -241,6 +246,57 @@ impl<'a> ModelWaitingFrame<'a> {
             message: &wait.message,
             attempt: wait.attempt,
             retry_after_ms: wait.retry_after_ms,
+        }
+    }
+}
+
+/// `data` of a frame about a tool that works on: the progress of the tool, or a line of its log. At most one frame of each
+/// kind comes a second from a call, and a frame may be missing.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ToolProgressFrame)]
+pub(crate) struct ToolProgressFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = progress_type)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    message_id: &'a str,
+    agent_execution_id: &'a str,
+    execution_id: &'a str,
+    tool_name: &'a str,
+    /// The amount of work that is done, in the tool's own unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = f64)]
+    progress: Option<&'a Number>,
+    /// The whole amount of work, in the same unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = f64)]
+    total: Option<&'a Number>,
+    /// The tool's words; empty without words.
+    message: &'a str,
+    /// The level of a line of the tool's log, like `info`. A frame about progress has no level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    level: Option<&'a str>,
+}
+
+fn progress_type() -> Object {
+    one_of(&[StreamFrame::ToolProgress.as_str()])
+}
+
+impl<'a> ToolProgressFrame<'a> {
+    fn new(conversation_id: &'a str, progress: &'a ToolProgress) -> Self {
+        Self {
+            kind: StreamFrame::ToolProgress.as_str(),
+            conversation_id,
+            message_id: &progress.message_id,
+            agent_execution_id: &progress.agent_execution_id,
+            execution_id: &progress.execution_id,
+            tool_name: &progress.tool_name,
+            progress: progress.progress.as_ref(),
+            total: progress.total.as_ref(),
+            message: &progress.message,
+            level: progress.level.as_deref(),
         }
     }
 }

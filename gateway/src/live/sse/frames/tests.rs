@@ -111,6 +111,34 @@ fn deltas_carry_no_id() {
 }
 
 #[test]
+fn the_progress_of_a_tool_has_no_id() {
+    let progress = ToolProgress {
+        message_id: "m".to_owned(),
+        agent_execution_id: "run".to_owned(),
+        execution_id: "exec".to_owned(),
+        tool_name: "copy".to_owned(),
+        progress: Some(3.into()),
+        total: Number::from_f64(7.5),
+        message: "copying".to_owned(),
+        level: None,
+    };
+    let line = ToolProgress {
+        progress: None,
+        total: None,
+        level: Some("info".to_owned()),
+        ..progress.clone()
+    };
+    let rendered = |progress| render("c", &LiveFrame::Notice(Notice::ToolWorks(progress)), None);
+    assert_eq!(
+        rendered(progress),
+        "event: tool_progress\ndata: {\"type\":\"tool_progress\",\"conversation_id\":\"c\",\"message_id\":\"m\",\
+         \"agent_execution_id\":\"run\",\"execution_id\":\"exec\",\"tool_name\":\"copy\",\"progress\":3,\"total\":7.5,\
+         \"message\":\"copying\"}\n\n"
+    );
+    assert!(rendered(line).ends_with("\"message\":\"copying\",\"level\":\"info\"}\n\n"));
+}
+
+#[test]
 fn a_wait_has_no_id() {
     let wait = ModelWait {
         message_id: "m".to_owned(),
@@ -122,7 +150,7 @@ fn a_wait_has_no_id() {
         retry_after_ms: 12_000,
     };
     assert_eq!(
-        render("c", &LiveFrame::ModelWaiting(wait), None),
+        render("c", &LiveFrame::Notice(Notice::ModelWaits(wait)), None),
         "event: model_waiting\ndata: {\"type\":\"model_waiting\",\"conversation_id\":\"c\",\"message_id\":\"m\",\
          \"agent_execution_id\":\"run\",\"step\":2,\"code\":\"llm_overloaded\",\"message\":\"It has too much to do.\",\
          \"attempt\":4,\"retry_after_ms\":12000}\n\n"

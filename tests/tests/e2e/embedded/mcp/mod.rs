@@ -12,7 +12,7 @@ use std::{fs, path::Path};
 
 use everturn_proto::ids;
 use everturn_tests::{
-    events::{error, observe, result},
+    events::{data, error, observe, result, types},
     mcp::{self, EVERYTHING, FILESYSTEM},
     model::{Model, Reply, Request},
     stack::Stack,
@@ -159,6 +159,64 @@ async fn progress_keeps_a_long_call_alive() {
             .contains("completed")
     );
     assert_eq!(times_told(files.path(), "tools/call"), 1);
+}
+
+/// The readers get the steps and the lines of a running tool, each at most once a second, and the store keeps neither.
+#[tokio::test]
+async fn readers_see_the_progress_and_the_log_of_a_running_tool() {
+    let python = mcp::python("python").display().to_string();
+    let server = mcp::command(
+        "works",
+        &[&python, &mcp::script("works.py")],
+        "effects = {\"*\" = \"once\"}",
+    );
+    let tool = "works__work";
+    let stack = stack(
+        calling(vec![(tool, json!({}))]).await,
+        "[\"works__*\"]",
+        &server,
+    )
+    .await;
+    let _all = stack.all_in_one().await;
+    let client = stack.client();
+    let conversation = client.create_conversation(None).await.unwrap();
+    let read = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
+    let (frames, sent) = tokio::join!(read, client.submit(&conversation, "go", None));
+    sent.unwrap();
+    let events = stack.events(&conversation).await;
+    assert_eq!(
+        types(&events),
+        "user_message thought act observe assistant_message complete"
+    );
+    assert_eq!(result(&events, tool), "done");
+    let reports: Vec<_> = frames
+        .iter()
+        .filter(|frame| frame.event == "tool_progress")
+        .collect();
+    assert!(reports.iter().all(|frame| frame.id.is_none()));
+    let execution = &data(&events, "act")[0]["execution_id"];
+    assert!(
+        reports.iter().all(
+            |frame| frame.data["execution_id"] == *execution && frame.data["tool_name"] == tool
+        )
+    );
+    let (lines, steps): (Vec<_>, Vec<_>) = reports
+        .iter()
+        .map(|frame| &frame.data)
+        .partition(|data| data.get("level").is_some());
+    // The server reports fifty steps a second for three seconds.
+    assert!((2..=5).contains(&steps.len()), "{steps:#?}");
+    let last = steps.last().unwrap();
+    assert!(last["progress"].is_u64() && last["total"] == 150, "{last}");
+    assert!(
+        last["message"].as_str().unwrap().starts_with("step "),
+        "{last}"
+    );
+    assert_eq!(lines[0]["level"], "info");
+    assert!(
+        lines[0]["message"].as_str().unwrap().contains("begins"),
+        "{lines:?}"
+    );
 }
 
 #[tokio::test]
