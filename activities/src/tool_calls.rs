@@ -5,11 +5,12 @@
 
 use everturn_models::ModelToolCall;
 use everturn_proto::{
+    Json,
     limits::{INLINE_LIMIT_MS, SMALL_REMOTE_INPUT_BYTES},
     turn::{AgentTool, CallRule, PlannedCall, ToolCall},
     words::ToolKind,
 };
-use everturn_tools::{Effect, ToolSpec};
+use everturn_tools::{Effect, ToolSpec, delegate};
 
 use crate::{
     approval,
@@ -40,7 +41,10 @@ pub(crate) fn stored(
     let timeout_ms = tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms);
     let tool_name = bounded_name(call.tool_name);
     let (tool_input, unusable) = match arguments(call.arguments) {
-        Arguments::Usable(input) => (input, None),
+        Arguments::Usable(input) => {
+            let reason = refused_by_agent(tool, spec, &input);
+            (input, reason)
+        }
         Arguments::Unusable { written, reason } => (written, Some(reason)),
     };
     // A call with unusable arguments asks nobody and reaches neither a client nor a remote tool. A worker tells the model
@@ -75,6 +79,17 @@ pub(crate) fn stored(
         hook: None,
         title_template: spec.and_then(|it| it.title.clone()).unwrap_or_default(),
     }
+}
+
+/// Returns why the arguments do not fit the schema of a tool that stands for an agent. A worker checks the arguments of every
+/// other tool when it runs the tool; no worker runs this one.
+fn refused_by_agent(
+    tool: Option<&AgentTool>,
+    spec: Option<&ToolSpec>,
+    input: &Json,
+) -> Option<String> {
+    tool.filter(|tool| tool.as_tool.is_some())?;
+    delegate::check_input(spec?, input).err()
 }
 
 /// Returns the data of a call for the workflow.

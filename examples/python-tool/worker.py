@@ -7,6 +7,7 @@ from pathlib import Path
 from everturn_tools import Call, ToolError, serve, tool
 
 LEDGER = Path(os.environ.get("LEDGER", "ledger.txt"))
+LARGE = 10_000
 
 
 def write(line: str) -> None:
@@ -25,7 +26,11 @@ async def transfer(call: Call, amount: float, seconds: float = 0) -> dict:
     except asyncio.CancelledError:  # the turn was cancelled: take the transfer back
         write(f"{call.execution_id} {-amount}")
         raise
-    return {"booked": amount, "key": call.idempotency_key, "tool_call_id": call.tool_call_id, "tenant_id": call.tenant_id}
+    booked = {"booked": amount, "key": call.idempotency_key, "tool_call_id": call.tool_call_id, "tenant_id": call.tenant_id}
+    if amount < LARGE:
+        return booked
+    # Everturn takes the events out of the result, and adds them to the turn.
+    return booked | {"everturn/events": [{"type": "pattern_match", "data": {"pattern": "large_transfer", "amount": amount}}]}
 
 
 @tool(effect="read")

@@ -95,22 +95,26 @@ impl CheckedTool {
 
     /// Checks the arguments of a call against the schema. The error is for the model, which may correct its call.
     pub fn validate(&self, input: &Json) -> Result<(), String> {
-        if let Some(key) = input.repeated_key() {
-            return Err(format!(
-                "The arguments have the key `{key}` more than once in one object. Give each key once."
-            ));
-        }
-        let value = input.to_value();
-        if !value.is_object() {
-            return Err(not_an_object(&value));
-        }
-        let name = &self.spec().name;
-        match self.schema.problems(&value) {
-            None => Ok(()),
-            Some(problems) => Err(format!(
-                "The arguments do not fit the schema of tool `{name}`: {problems}."
-            )),
-        }
+        check_input(&self.spec().name, &self.schema, input)
+    }
+}
+
+/// Checks the arguments of a call of the tool `name` against the tool's schema. The error is for the model.
+pub(crate) fn check_input(name: &str, schema: &Schema, input: &Json) -> Result<(), String> {
+    if let Some(key) = input.repeated_key() {
+        return Err(format!(
+            "The arguments have the key `{key}` more than once in one object. Give each key once."
+        ));
+    }
+    let value = input.to_value();
+    if !value.is_object() {
+        return Err(not_an_object(&value));
+    }
+    match schema.problems(&value) {
+        None => Ok(()),
+        Some(problems) => Err(format!(
+            "The arguments do not fit the schema of tool `{name}`: {problems}."
+        )),
     }
 }
 

@@ -9,9 +9,10 @@ use everturn_proto::{
     turn::{AgentAsTool, AgentDefinition, AgentTool},
     words::DELEGATE_TOOL,
 };
+use everturn_untrusted::Schema;
 use serde_json::json;
 
-use crate::tool::ToolSpec;
+use crate::{checked, tool::ToolSpec};
 
 /// Returns the tool for an agent that may delegate. Leaves out agents that are no longer configured, or not for this
 /// tenant. Returns `None` when no agent is left.
@@ -88,6 +89,16 @@ fn of_agent(tool: &AgentTool, as_tool: &AgentAsTool, agent: &AgentDefinition) ->
         effect: Effect::Idempotent,
         is_inline: false,
     }
+}
+
+/// Checks the arguments of a call of a tool that stands for one agent ([`spec`]). The error is for the model, which may
+/// correct its call.
+pub fn check_input(tool: &ToolSpec, input: &Json) -> Result<(), String> {
+    // The configuration refuses a schema that does not compile.
+    let Ok(schema) = Schema::compile_any_draft(&tool.parameters) else {
+        return Ok(());
+    };
+    checked::check_input(&tool.name, &schema, input)
 }
 
 #[cfg(test)]

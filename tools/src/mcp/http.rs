@@ -4,7 +4,11 @@
 //! no call waits for a forgotten session. An answer with another id ends its request (`post`).
 //! A stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use reqwest::{
     StatusCode,
@@ -16,6 +20,7 @@ use rmcp::transport::{
     common::client_side_sse::{ExponentialBackoff, SseRetryPolicy},
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -29,6 +34,10 @@ const MAX_REDIRECTS: usize = 3;
 /// stream.
 const RESUMES: usize = 3;
 const FIRST_RESUME: Duration = Duration::from_millis(200);
+/// The longest pause before a stream that the server ends at once is opened again.
+const LAST_PAUSE: Duration = Duration::from_secs(10);
+/// Streams that end further apart do not end in a row.
+const ENDS_APART: Duration = Duration::from_secs(30);
 
 /// Creates the transport without sending a request. Requests carry the token of `told`, and answers are read without
 /// the secrets. `connection` is cancelled when the server turns out to be gone. The error names the fault in the
@@ -102,22 +111,58 @@ fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
 
 /// Resumes a broken stream of events a few times, then ends the connection, because the server is gone or has
 /// forgotten the session. rmcp would continue without the stream, and only a later call would notice.
+///
+/// A stream that the server ends is opened again without a limit, with pauses that grow while the streams end at once.
 #[derive(Debug)]
 struct ResumeOrEnd {
     pauses: ExponentialBackoff,
     connection: CancellationToken,
+    ends: Mutex<Ends>,
+}
+
+/// The streams of a connection that a server has ended in a row.
+#[derive(Debug, Default)]
+struct Ends {
+    count: usize,
+    last: Option<Instant>,
+}
+
+impl Ends {
+    /// Counts an end, and returns the number of earlier ends in the row.
+    fn count(&mut self, now: Instant) -> usize {
+        let is_in_row = self.last.is_some_and(|last| now - last < ENDS_APART);
+        self.count = if is_in_row { self.count + 1 } else { 0 };
+        self.last = Some(now);
+        self.count
+    }
 }
 
 impl ResumeOrEnd {
     fn new(connection: CancellationToken) -> Self {
         let mut pauses = ExponentialBackoff::default();
         (pauses.max_times, pauses.base_duration) = (Some(RESUMES), FIRST_RESUME);
-        Self { pauses, connection }
+        Self {
+            pauses,
+            connection,
+            ends: Mutex::default(),
+        }
+    }
+
+    /// Returns the pause before a stream that the server has ended is opened again.
+    fn after_end(&self) -> Duration {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = ends.count(Instant::now());
+        let factor = 2_u32.saturating_pow(u32::try_from(earlier).unwrap_or(u32::MAX));
+        FIRST_RESUME.saturating_mul(factor).min(LAST_PAUSE)
     }
 }
 
 impl SseRetryPolicy for ResumeOrEnd {
     fn retry(&self, tries: usize) -> Option<Duration> {
+        // rmcp asks with 0 tries when the server has ended the stream, and with 1 and more after failed tries.
+        if tries == 0 {
+            return Some(self.after_end());
+        }
         let pause = self.pauses.retry(tries);
         if pause.is_none() {
             self.connection.cancel();
@@ -141,6 +186,24 @@ fn header_map(headers: &[(String, String)]) -> Result<HashMap<HeaderName, Header
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_ends_at_once_is_opened_ever_more_seldom() {
+        let connection = CancellationToken::new();
+        let policy = ResumeOrEnd::new(connection.clone());
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            let pause = policy.retry(0).unwrap();
+            tokio::time::sleep(pause).await;
+            pauses.push(pause.as_millis());
+        }
+        assert_eq!(pauses, [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        tokio::time::sleep(ENDS_APART).await;
+        assert_eq!(policy.retry(0), Some(FIRST_RESUME));
+        assert!(!connection.is_cancelled());
+        assert_eq!(policy.retry(RESUMES), None);
+        assert!(connection.is_cancelled());
+    }
 
     #[test]
     fn headers_are_checked_without_showing_their_values() {

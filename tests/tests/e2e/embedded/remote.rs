@@ -3,6 +3,7 @@
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::data,
     model::{Model, Reply, Request},
     python::PythonTools,
     stack::Stack,
@@ -180,6 +181,23 @@ async fn a_person_approves_a_python_tool_with_another_input() {
         "the tool knows its call"
     );
     assert_eq!(remote.begun(), 1);
+}
+
+#[tokio::test]
+async fn a_python_tool_emits_events_in_its_result() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let calls = json!([["transfer", {"amount": 10_000}]]).to_string();
+    let (conversation, _) = remote.stack().ask(&calls).await;
+    let _python = remote.tools.worker_for(1).await;
+    let results = remote.results_of(&conversation).await;
+    assert_eq!(results[0]["booked"], 10_000);
+    assert!(results[0].get("everturn/events").is_none(), "{results:#?}");
+    let events = remote.stack().ended(&conversation, 1).await;
+    let matches = data(&events, "pattern_match");
+    assert_eq!(matches.len(), 1, "{events:#?}");
+    assert_eq!(matches[0]["pattern"], "large_transfer");
+    assert_eq!(matches[0]["amount"], 10_000);
 }
 
 #[tokio::test]

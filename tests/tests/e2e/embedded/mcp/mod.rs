@@ -15,7 +15,7 @@ use everturn_tests::{
     events::{data, error, observe, result, types},
     mcp::{self, EVERYTHING, FILESYSTEM},
     model::{Model, Reply, Request},
-    stack::Stack,
+    stack::{self, Stack},
     wait,
 };
 use nix::{
@@ -24,6 +24,24 @@ use nix::{
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::process::Command;
+
+/// Runs `everturn tools list`, and returns the names of the tools.
+async fn listed(stack: &Stack) -> Vec<String> {
+    let list = Command::new(stack::binary())
+        .args(["tools", "list", "--json"])
+        .current_dir(stack.directory())
+        .env("SCRIPTED_KEY", "unused")
+        .env_remove("EVERTURN_CONFIG")
+        .output();
+    let list = list.await.unwrap();
+    let shown: Value = serde_json::from_slice(&list.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&list.stderr));
+    });
+    let tools = shown["tools"].as_array().unwrap().iter();
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    tools.map(name).collect()
+}
 
 /// Starts a model that makes these calls in the first step of a turn, then answers.
 async fn calling<N>(calls: Vec<(N, Value)>) -> Model

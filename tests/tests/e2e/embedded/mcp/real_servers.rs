@@ -16,7 +16,7 @@ use nix::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{calling, kill, processes, reference::make_repository, told};
+use super::{calling, kill, listed, processes, reference::make_repository, told};
 
 /// A server with one of its tools.
 struct Server {
@@ -187,7 +187,7 @@ async fn kill_in_mid_call(stack: &Stack, servers: &[Server], folder: &Path) -> V
 }
 
 #[tokio::test]
-async fn the_servers_of_registries_are_restarted_and_killed() {
+async fn the_servers_of_registries_are_listed_restarted_and_killed() {
     for effect in ["once", "read"] {
         let folder = TempDir::new().unwrap();
         let root = folder.path().canonicalize().unwrap().join("root");
@@ -196,6 +196,11 @@ async fn the_servers_of_registries_are_restarted_and_killed() {
         make_repository(&root);
         let servers = servers(&root);
         let stack = stack_of(&servers, folder.path(), effect).await;
+        let names = listed(&stack).await;
+        for server in &servers {
+            let tool = format!("{}__{}", server.name, server.tool);
+            assert!(names.contains(&tool), "{tool}: {names:#?}");
+        }
         let _running = stack.start_with_one_worker().await;
         for _turn in 0..2 {
             let (conversation, _) = stack.ask("go").await;

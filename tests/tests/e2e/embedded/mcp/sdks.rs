@@ -9,14 +9,14 @@ use everturn_tests::{
     mcp,
     model::{Model, Reply, Request},
     ports::free_port,
-    stack::{self, Stack},
+    stack::Stack,
     wait,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::{kill, processes};
+use super::{kill, listed, processes};
 
 const EFFECTS: &str = "effects = { \"*\" = \"once\", read = \"read\" }\nconnect_timeout = \"1m\"";
 
@@ -113,28 +113,13 @@ fn notes(folder: &Path, server: &str) -> String {
     notes.display().to_string()
 }
 
-/// Runs `everturn tools list`, and checks that each server's tools are listed.
+/// Checks that each server's tools are listed.
 async fn the_tools_are_listed(stack: &Stack, servers: &[&str]) {
-    let list = Command::new(stack::binary())
-        .args(["tools", "list", "--json"])
-        .current_dir(stack.directory())
-        .env("SCRIPTED_KEY", "unused")
-        .env_remove("EVERTURN_CONFIG")
-        .output();
-    let list = list.await.unwrap();
-    let shown: Value = serde_json::from_slice(&list.stdout).unwrap_or_else(|error| {
-        panic!("{error}: {}", String::from_utf8_lossy(&list.stderr));
-    });
-    let names: Vec<_> = shown["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| &tool["name"])
-        .collect();
+    let names = listed(stack).await;
     for server in servers {
         for tool in ["echo", "once", "read"] {
-            let name = json!(format!("{server}__{tool}"));
-            assert!(names.contains(&&name), "{name}: {shown:#}");
+            let name = format!("{server}__{tool}");
+            assert!(names.contains(&name), "{name}: {names:#?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An agent that is a tool with a name, a description and an input of its own.
 
 use everturn_tests::{
-    events::{data, result},
+    events::{data, error, result},
     model::{Model, Reply, Request},
     stack::Stack,
 };
@@ -13,6 +13,25 @@ tools = [{ name = "research", agent = "researcher", description = "Finds sources
 provider = "scripted"
 model = "scripted"
 "#;
+
+#[tokio::test]
+async fn a_call_that_does_not_fit_the_input_starts_no_agent() {
+    let model = Model::start(|request: &Request| match request.results_since_user() {
+        0 => Reply::text("").call("research", &json!({"subject": "tea"})),
+        _ => Reply::text("Done."),
+    })
+    .await;
+    let stack = Stack::with_agent(model, AGENTS).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("go").await;
+    let events = stack.ended(&conversation, 1).await;
+    assert!(data(&events, "sub_agent_start").is_empty());
+    let why = error(&events, "research");
+    assert!(
+        why.contains("do not fit the schema of tool `research`") && why.contains("topic"),
+        "{why}"
+    );
+}
 
 #[tokio::test]
 async fn an_agent_is_called_by_a_name_of_its_own() {
