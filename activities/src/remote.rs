@@ -135,6 +135,7 @@ impl RemoteTools {
         }
         let asker = Asker {
             tenant_id: &caller.tenant_id,
+            owner_id: caller.owner_id.as_deref(),
             agent: &caller.agent,
         };
         match self.tools.find(&call.tool_name, asker).await {

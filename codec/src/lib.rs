@@ -1,7 +1,9 @@
 //! Encrypts the payloads that go through Temporal, so that the engine, its database and its UI have no text of users in clear.
+//! The same keys seal secrets in the store.
 //!
 //! - [`keys`](KeyRing): the keys of an installation, one of them active
 //! - `sealed`: bytes to sealed bytes and back, with a key that is derived anew for each payload
+//! - `stored`: secrets in the store to sealed bytes and back
 //! - `codec`: payloads of Temporal's SDK to sealed payloads and back
 //! - [`tenant`]: the tenant of a payload, which decides about the payload's key
 //! - `error`: why a payload cannot be read
@@ -16,6 +18,7 @@ mod codec;
 mod error;
 mod keys;
 mod sealed;
+mod stored;
 pub mod tenant;
 
 pub use self::{

@@ -1,4 +1,4 @@
-//! `[codec]`: the keys that encrypt all payloads in Temporal.
+//! `[codec]`: the keys that encrypt all payloads in Temporal, and secrets in the database.
 
 use std::{fmt, fs};
 
@@ -90,6 +90,16 @@ impl CodecTable {
 }
 
 impl CodecConfig {
+    /// Returns true when keys are configured. A process notices later whether it can read the keys.
+    pub(super) fn has_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Returns the keys, which also seal secrets in the database. `None` without keys.
+    pub fn ring(&self) -> anyhow::Result<Option<KeyRing>> {
+        Ok(self.codec()?.map(|codec| codec.ring().clone()))
+    }
+
     /// Returns the clients' codec, or `None` without encryption. The codec also accepts payloads in clear.
     pub fn codec(&self) -> anyhow::Result<Option<Codec>> {
         let Some(keys) = &self.keys else {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use everturn_gateway::{GatewayConfig, OfferedAgent};
+use everturn_tools::mcp::ServerOptions;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,7 +15,7 @@ use super::{
     blobs::BlobsTable,
     budgets::{self, TenantBudgetTable},
     checker::{Checker, ReadBy},
-    codec::CodecTable,
+    codec::{CodecConfig, CodecTable},
     gateway::GatewayTable,
     limits::LimitsTable,
     metrics::MetricsTable,
@@ -76,6 +77,8 @@ impl File {
         let egress = self.egress.check(check);
         let processes = self.processes.check_general(check);
         let mcp = mcp::check(self.mcp, &processes, check, &mut names);
+        let codec = self.codec.check(check);
+        check_consents(&mcp, &codec, check);
         if check.is_of_worker() {
             names.skills = Some(self.skills.check(check));
         }
@@ -123,11 +126,22 @@ impl File {
             processes: processes.policy(),
             skills: names.skills.unwrap_or_default(),
             blobs: self.blobs.check(check),
-            codec: self.codec.check(check),
+            codec,
             worker: self.worker.check(check),
             postgres: self.postgres.check(check),
             gateway,
             poll_interval,
         }
+    }
+}
+
+/// Refuses a server that people consent to without keys for their tokens.
+fn check_consents(servers: &[ServerOptions], codec: &CodecConfig, check: &mut Checker<'_>) {
+    let server = servers.iter().find(|server| server.needs_consent());
+    if let Some(ServerOptions { name, .. }) = server.filter(|_| !codec.has_keys()) {
+        check.missing(format!(
+            "[mcp.{name}.oauth] with the grant `authorization_code` needs `keys_env` or `keys_file` in [codec], whose keys \
+             seal the tokens of people in the database"
+        ));
     }
 }

@@ -11,6 +11,7 @@
 //! - [`config`]: the settings and their defaults
 //! - [`connections`]: protection of connections before a request is complete and its caller is known
 //! - `ports`: the gateway's connections to the store, the stream and the engine
+//! - `consents`: the port to the consents of people to the use of tool servers
 //! - `deliveries`: reports of events that readers received, for traces
 //! - `listed`: conversations as answers and streams show them; `audited`: entries of the audit trail; `failed`: failures
 //! - `backlog`: metrics of the work that waits; `removals`: the rows of large conversations that were removed
@@ -22,6 +23,7 @@ mod audited;
 mod backlog;
 pub mod config;
 pub mod connections;
+mod consents;
 mod deliveries;
 mod failed;
 mod fields;
@@ -44,6 +46,7 @@ pub use config::{
     AuditConfig, AuthConfig, GatewayConfig, OfferedAgent, OfferedAgents, OwnerLimits, RequestRate,
     TenantLimits,
 };
+pub use consents::{ConsentRefusal, ToolConsents};
 pub use deliveries::{DeliveredEvent, Deliveries};
 pub use failed::{FailureBody, FailureCountBody};
 pub use http::{

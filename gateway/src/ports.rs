@@ -8,7 +8,7 @@ use everturn_store::{
 };
 use everturn_stream::{CancelNews, SharedCounts, StreamReader};
 
-use crate::{deliveries::Deliveries, turns::TurnStarter};
+use crate::{consents::ToolConsents, deliveries::Deliveries, turns::TurnStarter};
 
 /// The gateway's connections. The gateway reads events and never writes events.
 #[derive(Clone)]
@@ -45,6 +45,8 @@ pub struct Ports {
     pub keys: Arc<dyn Keys>,
     /// Owners with refused credentials.
     pub owners: Arc<dyn Owners>,
+    /// The consents of people to the use of tool servers; `None` when no configured server needs a consent.
+    pub consents: Option<Arc<dyn ToolConsents>>,
     /// The live texts of running models.
     pub stream: Arc<dyn StreamReader>,
     /// The channel on which workers learn of cancels at once.

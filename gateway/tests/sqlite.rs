@@ -29,6 +29,7 @@ impl Stack {
         let store = SqliteStore::open_in_memory().await.unwrap();
         let stream = InProcessStream::default();
         let ports = Ports {
+            consents: None,
             counts: None,
             deliveries: None,
             events: Arc::new(store.clone()),

@@ -98,6 +98,7 @@ pub(crate) fn gateway(world: &World) -> Gateway {
 fn routes(world: &World, turns: Arc<ModelTurns>, stream: Arc<InProcessStream>) -> Router {
     let store = Arc::new(world.store.clone());
     let ports = Ports {
+        consents: None,
         counts: None,
         deliveries: None,
         events: store.clone(),

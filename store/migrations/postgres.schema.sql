@@ -141,6 +141,14 @@ CREATE TABLE public.client_tool_claims (
     claims integer NOT NULL,
     expires_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.consent_requests (
+    state_hash bytea NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text NOT NULL COLLATE pg_catalog."C",
+    server text NOT NULL COLLATE pg_catalog."C",
+    sealed bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.context_cuts (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     thread text NOT NULL COLLATE pg_catalog."C",
@@ -395,6 +403,16 @@ CREATE TABLE public.schema_range (
     id bigint NOT NULL,
     oldest_version bigint NOT NULL
 );
+CREATE TABLE public.tool_consents (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text NOT NULL COLLATE pg_catalog."C",
+    server text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    sealed bytea NOT NULL,
+    version bigint NOT NULL,
+    renewed_until timestamp with time zone,
+    created_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.tool_grants (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     tool_name text NOT NULL COLLATE pg_catalog."C",
@@ -482,6 +500,8 @@ ALTER TABLE ONLY public.call_tries
     ADD CONSTRAINT call_tries_pkey PRIMARY KEY (agent_execution_id, step, slot);
 ALTER TABLE ONLY public.client_tool_claims
     ADD CONSTRAINT client_tool_claims_pkey PRIMARY KEY (conversation_id, execution_id);
+ALTER TABLE ONLY public.consent_requests
+    ADD CONSTRAINT consent_requests_pkey PRIMARY KEY (state_hash);
 ALTER TABLE ONLY public.context_cuts
     ADD CONSTRAINT context_cuts_pkey PRIMARY KEY (conversation_id, thread, through_sequence);
 ALTER TABLE ONLY public.conversation_budgets
@@ -510,6 +530,8 @@ ALTER TABLE ONLY public.removed_objects
     ADD CONSTRAINT removed_objects_pkey PRIMARY KEY (object_key);
 ALTER TABLE ONLY public.schema_range
     ADD CONSTRAINT schema_range_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.tool_consents
+    ADD CONSTRAINT tool_consents_pkey PRIMARY KEY (tenant_id, owner_id, server);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_agent_execution_id_step_call_index_key UNIQUE (agent_execution_id, step, call_index);
 ALTER TABLE ONLY public.tool_execution_records
@@ -550,6 +572,8 @@ CREATE INDEX audit_events_by_time ON public.audit_events USING btree (at);
 CREATE INDEX blobs_by_conversation ON public.blobs USING btree (conversation_id) WHERE (conversation_id IS NOT NULL);
 CREATE UNIQUE INDEX blobs_by_upload ON public.blobs USING btree (tenant_id, owner_id, upload_key) WHERE (upload_key IS NOT NULL);
 CREATE INDEX blobs_unattached ON public.blobs USING btree (tenant_id, created_at) WHERE (conversation_id IS NULL);
+CREATE INDEX consent_requests_of_owner ON public.consent_requests USING btree (tenant_id, owner_id, expires_at);
+CREATE INDEX consent_requests_over ON public.consent_requests USING btree (expires_at);
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, active_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, active_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);

@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, AuditTrail, Backlogs, Blobs, ConnectionUsage, Conversations, EventReader,
-        EventWriter, Failures, Keys, LeftOut, LostWorkers, MessageQueue, ModelCalls, NewAuditEntry,
-        OutsideTools, Owners, PastCalls, Reconciliation, Result, Retention, StepClaims,
-        TenantUsage, Tenants, ToolClaims, ToolResults, TraceContexts, TurnInputs, TurnResults,
-        Turns, WorkerLeases,
+        AgentExecutions, AuditTrail, Backlogs, Blobs, ConnectionUsage, Consents, Conversations,
+        EventReader, EventWriter, Failures, Keys, LeftOut, LostWorkers, MessageQueue, ModelCalls,
+        NewAuditEntry, OutsideTools, Owners, PastCalls, Reconciliation, Result, Retention,
+        StepClaims, TenantUsage, Tenants, ToolClaims, ToolResults, TraceContexts, TurnInputs,
+        TurnResults, Turns, WorkerLeases,
     },
     error::StoreError,
     peer::Peer,
@@ -65,6 +65,8 @@ pub struct Store {
     pub keys: Arc<dyn Keys>,
     /// Owners with refused credentials, for gateways.
     pub owners: Arc<dyn Owners>,
+    /// Consents of people to the use of tool servers, for gateways and workers.
+    pub consents: Arc<dyn Consents>,
     /// Reads the usage of tenants, for gateways and operators.
     pub usage: Arc<dyn TenantUsage>,
     /// The audit trail, for gateways and operators.
@@ -104,6 +106,7 @@ impl Store {
         + Retention
         + Keys
         + Owners
+        + Consents
         + TenantUsage
         + Failures
         + AuditTrail
@@ -137,6 +140,7 @@ impl Store {
             retention: store.clone(),
             keys: store.clone(),
             owners: store.clone(),
+            consents: store.clone(),
             usage: store.clone(),
             audit: store.clone(),
             failures: store.clone(),

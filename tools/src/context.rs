@@ -5,11 +5,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{events::ToolEvents, progress::Progress, wait::Wait};
 
-/// The tenant and agent that ask for tools. A source may return different tools for every asker.
+/// The tenant, person and agent that ask for tools. A source may return different tools for every asker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asker<'a> {
     /// The tenant of the conversation, as stored.
     pub tenant_id: &'a str,
+    /// The owner of the conversation, if any.
+    pub owner_id: Option<&'a str>,
     /// The name of the agent that is offered the tools or calls a tool.
     pub agent: &'a str,
 }
@@ -55,10 +57,11 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// Returns the tenant and agent of the call.
+    /// Returns the tenant, person and agent of the call.
     pub fn asker(&self) -> Asker<'_> {
         Asker {
             tenant_id: &self.tenant_id,
+            owner_id: self.owner_id.as_deref(),
             agent: &self.agent,
         }
     }

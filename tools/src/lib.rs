@@ -6,6 +6,7 @@
 //! - `registry`: the worker's own tools, and sources of changing tools
 //! - `caller`: the caller of a tool, in the format of each kind of tool
 //! - `progress`: the progress of a call; `events`: events that a call adds to the turn
+//! - [`PersonConsents`]: consents of people in the store, for tools that act in their names
 //! - [`builtin`]: the tools of every worker
 //! - `described`: tools that run at the client or at other workers
 //! - `delegate`: the tool that starts sub-agents
@@ -21,6 +22,7 @@
 pub mod builtin;
 mod caller;
 mod checked;
+mod consents;
 pub mod content;
 mod context;
 pub mod delegate;
@@ -45,6 +47,7 @@ mod wait;
 pub use everturn_proto::words::Effect;
 
 pub use checked::{CheckedTool, RegisterError};
+pub use consents::{ConsentStoreError, PersonConsents, Sealer};
 pub use context::{Asker, ToolContext};
 pub use described::{DescribedTool, RunBy};
 pub use error::ToolError;

@@ -16,6 +16,7 @@ use futures::future::join_all;
 
 use crate::{
     checked::{CheckedTool, RegisterError},
+    consents::PersonConsents,
     context::Asker,
     error::ToolError,
     names::{self, MAX_NAME_BYTES},
@@ -45,6 +46,9 @@ pub trait ToolSource: Send + Sync {
     async fn note(&self, _: Asker<'_>) -> Option<String> {
         None
     }
+
+    /// Gives the source the consents of people, for sources that people consent to.
+    fn use_consents(&self, _: &Arc<PersonConsents>) {}
 
     /// Closes open connections. The source is not used afterwards.
     async fn close(&self) {}
@@ -96,6 +100,13 @@ impl ToolRegistry {
         }
         self.tools.insert(name, checked);
         Ok(())
+    }
+
+    /// Gives the sources the consents of people.
+    pub fn use_consents(&self, consents: &Arc<PersonConsents>) {
+        for source in self.sources.values() {
+            source.use_consents(consents);
+        }
     }
 
     /// Closes the sources' open connections.
@@ -276,6 +287,7 @@ mod tests {
 
     const ASKER: Asker<'_> = Asker {
         tenant_id: "acme",
+        owner_id: None,
         agent: "default",
     };
 

@@ -6,6 +6,7 @@
 //! - `audit`: audit entries about the actions of operators and processes
 //! - [`logging`]: the log on standard error
 //! - [`connections`]: connects to Temporal and the store, with back-off
+//! - `consents`: consents of people to the use of MCP servers in their names
 //! - `own_ports`: the ports of Everturn's own servers, which programs of tools may not reach
 //! - [`environment`]: the secrets of the environment, hidden from other processes
 //! - [`reload`]: changed agents while a process runs
@@ -22,6 +23,7 @@ mod app;
 mod audit;
 pub mod cli;
 pub mod connections;
+mod consents;
 pub mod demo;
 pub mod dev;
 pub mod environment;

@@ -63,6 +63,7 @@ pub(crate) async fn plan(
 async fn spec(tools: &ToolRegistry, hook: &AgentHook, around: &Around<'_>) -> Option<ToolSpec> {
     let asker = Asker {
         tenant_id: &around.owner.tenant_id,
+        owner_id: around.owner.owner_id.as_deref(),
         agent: around.agent,
     };
     let name = hook.tool.as_ref().map_or("", |tool| tool.name.as_str());

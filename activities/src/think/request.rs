@@ -116,6 +116,7 @@ impl RequestMaker<'_> {
     fn asker<'a>(&'a self, agent: &'a AgentDefinition) -> Asker<'a> {
         Asker {
             tenant_id: &self.caller.tenant_id,
+            owner_id: self.caller.owner_id.as_deref(),
             agent: &agent.name,
         }
     }

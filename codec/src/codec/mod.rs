@@ -11,7 +11,12 @@ use temporalio_common::{
     protos::temporal::api::common::v1::Payload,
 };
 
-use crate::{error::CodecError, keys::KeyRing, sealed, tenant};
+use crate::{
+    error::CodecError,
+    keys::KeyRing,
+    sealed::{self, Purpose},
+    tenant,
+};
 
 /// The field of a payload's metadata with the encoding of the payload's bytes.
 pub const ENCODING: &str = "encoding";
@@ -89,7 +94,12 @@ impl Codec {
     /// Encrypts a payload for the tenant of this label, or for the installation when the label is `None`.
     pub fn seal(&self, payload: &Payload, label: Option<&str>) -> Result<Payload, CodecError> {
         let key = self.ring.active();
-        let data = sealed::seal(key, label.unwrap_or_default(), payload.encode_to_vec())?;
+        let data = sealed::seal(
+            Purpose::Payload,
+            key,
+            label.unwrap_or_default(),
+            payload.encode_to_vec(),
+        )?;
         let mut metadata = vec![
             (ENCODING.to_owned(), ENCRYPTED.as_bytes().to_vec()),
             (KEY_ID.to_owned(), key.id.as_bytes().to_vec()),
@@ -119,7 +129,7 @@ impl Codec {
             .ok_or(CodecError::Malformed("it names no key"))?;
         let key = self.ring.find(id)?;
         let label = label_of(&payload).ok_or(CodecError::Malformed("the label of its tenant"))?;
-        let clear = sealed::open(key, label, &payload.data)?;
+        let clear = sealed::open(Purpose::Payload, key, label, &payload.data)?;
         Payload::decode(clear.as_slice()).map_err(|_| CodecError::Malformed("it holds no payload"))
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use everturn_tools::{
     Effect,
     mcp::{
-        ClientAuth, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation,
+        ClientAuth, OAuthGrant, OAuthOptions, PerTenant, SecretFile, SecretSource, ServerLocation,
         ServerOptions, TokenSource,
     },
 };
@@ -345,7 +345,7 @@ fn tokens_are_asked_for_as_is_written() {
         read.issuer,
         TokenSource::Issuer("https://login/acme".into())
     );
-    assert!(matches!(&read.client_secret, SecretSource::Value(secret) if secret == "secret"));
+    assert!(matches!(&read.client_secret, Some(SecretSource::Value(secret)) if secret == "secret"));
     assert_eq!(read.scopes, Some(vec!["a:b".to_owned()]));
     assert!(!format!("{read:?}").contains("\"secret\""), "{read:?}");
     let post = "token_url = \"https://login/t\"\nclient_auth = \"client_secret_post\"\nclient_id_env = \"KEY\"\n\
@@ -354,15 +354,75 @@ fn tokens_are_asked_for_as_is_written() {
     let endpoint = TokenSource::Endpoint {
         url: "https://login/t".parse().unwrap(),
         method: ClientAuth::Post,
+        authorization_url: None,
     };
     assert_eq!((read.issuer, read.scopes), (endpoint, None));
-    assert!(matches!(&read.client_secret, SecretSource::File(file) if file.is_per_tenant()));
+    assert!(matches!(&read.client_secret, Some(SecretSource::File(file)) if file.is_per_tenant()));
+}
+
+const CODEC: &str = "[codec]\nkeys_file = \"/run/keys\"\n";
+
+#[test]
+fn people_consent_where_the_grant_says_so() {
+    let table = "grant = \"authorization_code\"\nissuer = \"https://login\"\nclient_id_file = \"/run/{tenant}/id\"";
+    let text = with_oauth("max_connections = 3", table) + CODEC;
+    let server = parse(&text).unwrap().mcp.remove(0);
+    assert!(server.needs_consent());
+    assert_eq!(server.per_tenant.unwrap().max_connections, 3);
+    let read = oauth(&text);
+    assert_eq!(read.grant, OAuthGrant::AuthorizationCode);
+    assert_eq!(read.client_secret, None, "a public client");
+    let installation = lines("ISSUER; ID; SECRET");
+    let read = oauth(&with_oauth("", &installation));
+    assert_eq!(read.grant, OAuthGrant::ClientCredentials);
+    let urls = "GRANT; token_url = 'https://login/t'; authorization_url = 'https://login/a'; ID";
+    let read = oauth(&(with_oauth("", &lines(urls)) + CODEC));
+    assert!(
+        matches!(read.issuer, TokenSource::Endpoint { authorization_url: Some(url), .. } if url.path() == "/a")
+    );
+    for (server, table, codec, expected) in [
+        (
+            "",
+            "GRANT; ISSUER; ID",
+            "",
+            "needs `keys_env` or `keys_file` in [codec]",
+        ),
+        (
+            "per = \"tenant\"",
+            "GRANT; ISSUER; ID",
+            CODEC,
+            "each person has a connection",
+        ),
+        (
+            "",
+            "GRANT; token_url = 'https://login/t'; ID",
+            CODEC,
+            "needs an `authorization_url`",
+        ),
+        (
+            "",
+            "GRANT; ISSUER; authorization_url = 'https://login/a'; ID",
+            CODEC,
+            "belongs to a `token_url`",
+        ),
+        (
+            "",
+            "ISSUER; authorization_url = 'https://login/a'; ID; SECRET",
+            "",
+            "belongs to the grant",
+        ),
+        ("", "grant = 'password'; ISSUER; ID", CODEC, "`grant`"),
+    ] {
+        let message = error(&(with_oauth(server, &lines(table)) + codec));
+        assert!(message.contains(expected), "{table}: {message}");
+    }
 }
 
 /// The lines of a table: those of these names, and others as they are.
 fn lines(text: &str) -> String {
     let line = |part: &str| match part {
         "ISSUER" => "issuer = \"https://login\"".to_owned(),
+        "GRANT" => "grant = \"authorization_code\"".to_owned(),
         "ID" => "client_id = \"c\"".to_owned(),
         "SECRET" => "client_secret_env = \"TOKEN\"".to_owned(),
         other => other.replace('\'', "\""),

@@ -41,6 +41,12 @@ impl Origin {
         host_of(authority)
     }
 
+    /// Returns the origin as a text, like `https://app.example.com`.
+    pub fn as_str(&self) -> &str {
+        // `parse` takes texts alone.
+        self.0.to_str().unwrap_or_default()
+    }
+
     /// Returns the origin as a header's value.
     pub(crate) fn as_header(&self) -> &HeaderValue {
         &self.0

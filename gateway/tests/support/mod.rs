@@ -385,6 +385,7 @@ pub fn ports(
 ) -> Ports {
     let (store, keys) = (Arc::new(store.clone()), Arc::new(keys.clone()));
     Ports {
+        consents: None,
         counts: None,
         deliveries: None,
         events: store.clone(),

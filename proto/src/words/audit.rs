@@ -51,6 +51,12 @@ words! {
         TurnCancelled = "turn_cancelled",
         /// A process has read its configuration, and works with the configuration.
         ConfigurationLoaded = "configuration_loaded",
+        /// A person began to consent to the use of a tool server in the person's name.
+        ConsentBegun = "consent_begun",
+        /// A person consented to the use of a tool server in the person's name.
+        ConsentGiven = "consent_given",
+        /// A person ended the use of a tool server in the person's name.
+        ConsentEnded = "consent_ended",
         /// A client of the API exported the audit trail.
         AuditExported = "audit_exported",
     }
@@ -91,6 +97,8 @@ words! {
         Tenant = "tenant",
         /// An owner of conversations: the subject of the owner's tokens.
         Owner = "owner",
+        /// A tool server, named by its name in the configuration.
+        ToolServer = "tool_server",
         /// An endpoint of the API, named by its method and path.
         Endpoint = "endpoint",
     }

@@ -574,6 +574,35 @@ CREATE TABLE owner_refusals (
 );
 CREATE INDEX owner_refusals_over ON owner_refusals (keep_until) WHERE NOT is_refused;
 
+-- Consents of people: a tool server may be used in the name of the owner. id: made anew with each consent. sealed: the tokens,
+-- encrypted with a key of [codec]. version: rises with each renewal of the tokens. renewed_until: a worker renews the tokens until
+-- then, and other workers wait.
+CREATE TABLE tool_consents (
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    owner_id TEXT COLLATE "C" NOT NULL,
+    server TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    sealed BYTEA NOT NULL,
+    version BIGINT NOT NULL,
+    renewed_until TIMESTAMPTZ,
+    created_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (tenant_id, owner_id, server)
+);
+
+-- Consents that people have begun and not ended. state_hash: the SHA-256 of the parameter `state` in the browser's way to the
+-- authorization server; the state itself is nowhere. sealed: what the gateway needs to end the consent, encrypted with a key of
+-- [codec].
+CREATE TABLE consent_requests (
+    state_hash BYTEA NOT NULL PRIMARY KEY,
+    tenant_id TEXT COLLATE "C" NOT NULL,
+    owner_id TEXT COLLATE "C" NOT NULL,
+    server TEXT COLLATE "C" NOT NULL,
+    sealed BYTEA NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX consent_requests_of_owner ON consent_requests (tenant_id, owner_id, expires_at);
+CREATE INDEX consent_requests_over ON consent_requests (expires_at);
+
 -- The audit trail: who did what, when, from where, and with which outcome. Rows refer to nothing that can be removed, so a row
 -- outlives its subject. An entry stays as it was written: nobody may change it, and nobody may remove it before keep_until.
 -- tenant_id is NULL where the tenant is unknown. details is JSON.

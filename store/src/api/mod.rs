@@ -22,6 +22,7 @@
 //! - `connections`: the number of a store's connections. For metrics
 //! - `keys`: API keys and browser sessions. For gateways and operators
 //! - `owners`: owners with refused credentials. For gateways
+//! - `consents`: consents of people to the use of a tool server in their name. For gateways and workers
 //! - `leases`: the leases of live worker processes. For workers and gateways
 //! - `backlog`: the work that waits across conversations. For metrics of gateways
 //! - `reconciliation`: accepted messages and turns that have not ended. For gateways
@@ -41,6 +42,7 @@ mod blobs;
 mod budgets;
 mod chain;
 mod connections;
+mod consents;
 mod conversations;
 mod events;
 mod executions;
@@ -81,6 +83,9 @@ pub use self::{
     },
     chain::{ChainPosition, FailedCall, NotedFailure, Refusals, WaitingCall},
     connections::{ConnectionUsage, Connections},
+    consents::{
+        Consent, ConsentOf, ConsentRequest, Consents, GivenConsent, NewConsentRequest, TokenVersion,
+    },
     conversations::{
         ConversationChange, Conversations, NewConversation, ResumePoint, UnfinishedTurn,
     },

@@ -160,7 +160,7 @@ impl Keys for Database {
 
 impl Database {
     /// Runs a statement on its own, and returns the number of changed rows.
-    async fn change(&self, statement: impl Statement) -> Result<u64> {
+    pub(super) async fn change(&self, statement: impl Statement) -> Result<u64> {
         let query = statement.query()?;
         self.in_time(async {
             let done = query.execute(&mut *self.single().await?).await?;

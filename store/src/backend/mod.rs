@@ -4,7 +4,7 @@
 //! database's `dialect.rs`: the types of sqlx, and the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `messages.rs`, `turn_inputs.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`,
-//!   `past_calls.rs`, `tool_results.rs`, `keys.rs`, `owners.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`,
+//!   `past_calls.rs`, `tool_results.rs`, `keys.rs`, `owners.rs`, `consents.rs`, `leases.rs`, `reconciliation.rs`, `retention.rs`,
 //!   `blobs.rs`, `audit.rs`,
 //!   `tenants.rs`, `backlog.rs`: the traits
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `turns.rs`
@@ -84,6 +84,8 @@
 //! | `agent_executions`, `waiting_call`, `conversation`, `shown_conversation`, `list_conversations`, `list_versions`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1; with an entry of the audit trail: 4 |
 //! | `owner_state`, `refused_owners` | 1 |
+//! | `consent`, `consents_of`, `begun_consent`, `take_consent`, `claim_renewal`, `renew_consent`, `free_renewal`, `lose_consent` | 1 |
+//! | `begin_consent` | 3 · `give_consent`, `end_consent`: 4 |
 //! | `change_owner` | 5; allows the owner: 6 |
 //! | `append_audit` | 3 · `audit_entries`, `prune_audit`, `tenants`, `tenant`, `usage_of_tenants`: 1 |
 //! | `create_conversation` | 1; taken id: 2 |
@@ -141,6 +143,7 @@ pub(crate) mod budgets;
 mod chain;
 mod checkpoints;
 mod claims;
+mod consents;
 mod conversations;
 pub(crate) mod definitions;
 mod events;

@@ -19,6 +19,7 @@ pub mod checks;
 pub mod chosen_models;
 pub mod claims;
 pub mod completions;
+pub mod consents;
 pub mod context;
 pub mod conversations;
 pub mod delegation;
@@ -60,7 +61,7 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, AuditTrail, Backlogs, Blobs, Failures, Keys, LeftOut, LostWorkers,
+    AgentExecutions, AuditTrail, Backlogs, Blobs, Consents, Failures, Keys, LeftOut, LostWorkers,
     OutsideTools, Owners, PastCalls, Reconciliation, Retention, TenantUsage, Tenants, ToolResults,
     TraceContexts, TurnResults, WorkerLeases,
 };
@@ -84,6 +85,7 @@ pub trait Backend: Send + Sync {
         + Retention
         + Keys
         + Owners
+        + Consents
         + TenantUsage
         + AuditTrail
         + Tenants
@@ -393,6 +395,11 @@ macro_rules! conformance_suite {
             owners::only_an_admin_of_all_refuses_credentials_with_rights_over_all,
             owners::sessions_know_their_sign_in_and_the_state_of_their_owner,
             owners::refused_owners_do_not_pile_up,
+            consents::a_consent_is_of_one_person_and_one_server,
+            consents::tokens_are_renewed_by_one_process,
+            consents::a_renewal_is_free_again_after_its_time_or_a_failure,
+            consents::a_begun_consent_is_taken_once_and_within_its_time,
+            consents::begun_consents_do_not_pile_up,
             blobs::a_file_is_read_by_those_who_may,
             blobs::an_upload_that_is_repeated_is_one_file,
             blobs::a_message_gives_its_files_to_its_conversation,

@@ -2,7 +2,7 @@
 //!
 //! - [`options`]: the operator's settings for a server
 //! - `server`: a server as a source of tools
-//! - `pool`: the worker's links to a server, one for all tenants or one per tenant
+//! - `pool`: the worker's links to a server, one for all tenants, one per tenant or one per person
 //! - `secrets`: secrets in files, perhaps one file per tenant
 //! - `link`: a connection to a server, made at first use, and made again with a back-off after its end
 //! - `slots`: the slots for parallel calls; `vital`: a server that does not answer any more is restarted
@@ -17,6 +17,7 @@
 //!   server must not repeat
 //! - `catalog`: turns a server's list into tools for agents
 //! - `tool`: a tool of a server, as called by the runtime
+//! - `offered`: tools for people who have not consented to their server
 //! - `result`: turns a server's answer into a tool's output; `error`: the meaning of each error for a call
 //!
 //! A server never stops a worker or fails a turn. While a server is away, its tools are not offered, and a call of
@@ -36,6 +37,7 @@ mod lenient;
 mod lines;
 mod link;
 mod oauth;
+mod offered;
 pub mod options;
 mod pool;
 mod post;
@@ -53,7 +55,10 @@ mod told;
 mod tool;
 mod vital;
 
-pub use oauth::{ClientAuth, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host};
+pub use oauth::{
+    ClientAuth, ConsentAnswer, ConsentError, ConsentServer, OAuthGrant, OAuthOptions, SecretSource,
+    TokenSource, is_private_to_its_host, state_hash,
+};
 pub use options::{PerTenant, ServerLocation, ServerOptions};
 pub use secrets::SecretFile;
 pub use server::McpServer;

@@ -7,8 +7,11 @@ use everturn_supervisor::launch::Launch;
 
 use url::Url;
 
-use super::{oauth::OAuthOptions, secrets::SecretFile};
-use crate::context::Asker;
+use super::{
+    oauth::{ConsentServer, OAuthGrant, OAuthOptions},
+    secrets::SecretFile,
+};
+use crate::{context::Asker, egress::Egress};
 
 /// The key of `effects` for all tools without an entry of their own.
 pub const ALL_TOOLS: &str = "*";
@@ -45,7 +48,7 @@ pub struct ServerOptions {
     pub tenants: Vec<String>,
     /// The agents that may use the server; empty for every agent with tools of the server in its list.
     pub agents: Vec<String>,
-    /// Gives every tenant a separate connection; `None` means that tenants share a connection.
+    /// Gives every tenant, or every person who consents, a separate connection; `None` means that tenants share a connection.
     pub per_tenant: Option<PerTenant>,
     /// The tenant of the connection, with a connection per tenant. Set by the pool of connections.
     pub tenant_id: Option<String>,
@@ -95,6 +98,26 @@ impl ServerOptions {
             per_tenant: None,
             tenant_id: None,
         }
+    }
+
+    /// Returns true when people consent to the use of the server in their names.
+    pub fn needs_consent(&self) -> bool {
+        self.oauth_of_people().is_some()
+    }
+
+    /// Returns the server as people consent to it; `None` for a server without their consent.
+    pub fn consent_server(&self, egress: &Egress) -> Option<ConsentServer> {
+        let oauth = self.oauth_of_people()?.clone();
+        let (name, tenants) = (self.name.clone(), self.tenants.clone());
+        Some(ConsentServer::new(name, tenants, oauth, egress.clone()))
+    }
+
+    fn oauth_of_people(&self) -> Option<&OAuthOptions> {
+        let ServerLocation::Url { oauth, .. } = &self.location else {
+            return None;
+        };
+        let oauth = oauth.as_deref();
+        oauth.filter(|oauth| oauth.grant == OAuthGrant::AuthorizationCode)
     }
 
     /// Returns true when the asker may use the server.

@@ -1,6 +1,7 @@
-//! The links of a worker to a server: one link for all tenants, or one per tenant if the server keeps state.
+//! The links of a worker to a server: one link for all tenants, one per tenant if the server keeps state, or one per consent
+//! of a person if people consent to the use of the server.
 //!
-//! The number of tenants' links is limited. An unused link is closed after a while, or gives way to a link of a
+//! The number of these links is limited. An unused link is closed after a while, or gives way to a link of a
 //! different tenant. A link in use never gives way, so no tenant loses a call to a different tenant.
 
 use std::{
@@ -16,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::{
     catalog,
     link::Link,
-    oauth::Access,
+    oauth::{Access, Person},
     options::{ServerLocation, ServerOptions},
 };
 use crate::{egress::Egress, error::ToolError};
@@ -42,6 +43,8 @@ struct Links {
 enum LinkOf {
     Everybody,
     Tenant(String),
+    /// The id of a person's consent.
+    Consent(String),
 }
 
 struct Held {
@@ -73,15 +76,17 @@ impl Pool {
         &self.options
     }
 
-    /// Returns the link of a tenant, and creates a missing link. The link stays open while the caller holds the
-    /// returned [`LinkGuard`]. The error is for the model.
+    /// Returns the link of a tenant, or of a person who has consented, and creates a missing link. The link stays open while
+    /// the caller holds the returned [`LinkGuard`]. The error is for the model.
     pub(super) fn link(
         self: &Arc<Self>,
         tenant_id: &str,
+        person: Option<Person>,
     ) -> Result<(Arc<Link>, LinkGuard), ToolError> {
-        let key = match self.options.per_tenant {
-            Some(_) => LinkOf::Tenant(tenant_id.to_owned()),
-            None => LinkOf::Everybody,
+        let key = match (&person, self.options.per_tenant) {
+            (Some(person), _) => LinkOf::Consent(person.consent_id.clone()),
+            (None, Some(_)) => LinkOf::Tenant(tenant_id.to_owned()),
+            (None, None) => LinkOf::Everybody,
         };
         let mut links = self.links();
         if let Some(held) = links.held.get_mut(&key) {
@@ -96,7 +101,7 @@ impl Pool {
             ..self.options.clone()
         };
         let held = Held {
-            link: self.new_link(options),
+            link: self.new_link(options, person),
             guard: LinkGuard::default(),
             last_used: Instant::now(),
         };
@@ -114,14 +119,14 @@ impl Pool {
         Ok(used)
     }
 
-    fn new_link(&self, options: ServerOptions) -> Arc<Link> {
+    fn new_link(&self, options: ServerOptions, person: Option<Person>) -> Arc<Link> {
         let oauth = match &options.location {
             ServerLocation::Url { oauth, .. } => oauth.clone(),
             ServerLocation::Command { .. } | ServerLocation::Unusable { .. } => None,
         };
         let access = oauth.map(|oauth| {
             let tenant_id = options.tenant_id.clone();
-            Arc::new(Access::new(*oauth, tenant_id, self.egress.clone()))
+            Arc::new(Access::new(*oauth, tenant_id, self.egress.clone(), person))
         });
         Link::new(options, access, catalog::tools)
     }
@@ -237,6 +242,7 @@ mod tests {
         let links = pool.links();
         let tenant = |key: &LinkOf| match key {
             LinkOf::Tenant(tenant_id) => tenant_id.clone(),
+            LinkOf::Consent(id) => id.clone(),
             LinkOf::Everybody => "everybody".to_owned(),
         };
         links.held.keys().map(tenant).collect()
@@ -245,20 +251,20 @@ mod tests {
     #[tokio::test]
     async fn each_tenant_has_a_link_of_its_own() {
         let pool = pool(10, Duration::from_mins(1));
-        let (a, _) = pool.link("a").unwrap();
-        let (b, _) = pool.link("b").unwrap();
-        let (again, _) = pool.link("a").unwrap();
+        let (a, _) = pool.link("a", None).unwrap();
+        let (b, _) = pool.link("b", None).unwrap();
+        let (again, _) = pool.link("a", None).unwrap();
         assert!(!Arc::ptr_eq(&a, &b) && Arc::ptr_eq(&a, &again));
         assert_eq!(b.options.tenant_id.as_deref(), Some("b"));
         pool.close().await;
-        assert!(pool.link("a").is_err());
+        assert!(pool.link("a", None).is_err());
     }
 
     #[tokio::test]
     async fn the_link_that_was_not_used_for_longest_gives_way() {
         let pool = pool(2, Duration::from_mins(1));
         for tenant in ["a", "b", "a", "c"] {
-            pool.link(tenant).unwrap();
+            pool.link(tenant, None).unwrap();
         }
         assert_eq!(tenants(&pool), ["a", "c"]);
     }
@@ -266,19 +272,19 @@ mod tests {
     #[tokio::test]
     async fn a_link_in_use_gives_way_to_nobody() {
         let pool = pool(2, Duration::from_mins(1));
-        let used = (pool.link("a").unwrap(), pool.link("b").unwrap());
-        let error = pool.link("c").err().unwrap();
+        let used = (pool.link("a", None).unwrap(), pool.link("b", None).unwrap());
+        let error = pool.link("c", None).err().unwrap();
         assert!(error.to_string().contains("not available"), "{error}");
         drop(used.0);
-        pool.link("c").unwrap();
+        pool.link("c", None).unwrap();
         assert_eq!(tenants(&pool), ["b", "c"]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_unused_link_is_closed_after_a_while() {
         let pool = pool(2, Duration::from_secs(10));
-        pool.link("a").unwrap();
-        let used = pool.link("b").unwrap();
+        pool.link("a", None).unwrap();
+        let used = pool.link("b", None).unwrap();
         tokio::time::sleep(Duration::from_secs(11)).await;
         assert_eq!(tenants(&pool), ["b"]);
         drop(used);
@@ -293,7 +299,7 @@ mod tests {
             ..pool(1, Duration::from_secs(1)).options.clone()
         };
         let pool = Pool::new(options, egress());
-        let (a, b) = (pool.link("a").unwrap(), pool.link("b").unwrap());
+        let (a, b) = (pool.link("a", None).unwrap(), pool.link("b", None).unwrap());
         assert!(Arc::ptr_eq(&a.0, &b.0));
     }
 }

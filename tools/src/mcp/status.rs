@@ -37,6 +37,8 @@ pub enum ServerState {
         /// True when models read the server's instructions.
         has_instructions: bool,
     },
+    /// Each person has a connection of its own after the person's consent. A command has no person, and does not connect.
+    NeedsConsent,
     /// The server cannot be used.
     Unavailable {
         /// The reason.
@@ -71,6 +73,13 @@ pub(super) fn missing(server: &str) -> String {
     format!(
         "The tools of the server `{server}` are missing now, because the server is starting or is not available. Do not \
          guess at their results. If you need them, say that they are missing."
+    )
+}
+
+/// Returns the words for the model about a server that the user has not consented to, or whose consents cannot be read.
+pub(super) fn without_consent(server: &str, why: &str) -> String {
+    format!(
+        "The tools of the server `{server}` cannot be used now. {why} Do not guess at their results."
     )
 }
 

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     configured::Configured,
-    running::{Running, with_results},
+    running::{Running, StoredTools, with_stored},
 };
 
 /// The pause between the first notice of a change and the reading. Editors, and tools that copy folders, write for some

@@ -7,7 +7,7 @@ use everturn_config::Config;
 use everturn_gateway::OfferedAgents;
 use everturn_store::{AuditTrail, ToolResults};
 use everturn_tools::{
-    ToolRegistry,
+    PersonConsents, ToolRegistry,
     builtin::{FindTools, ReadResult},
     typed,
 };
@@ -23,8 +23,17 @@ pub struct Running {
 
 struct RunningWorker {
     activities: AgentActivities,
-    results: Arc<dyn ToolResults>,
+    stored: StoredTools,
     trail: Arc<dyn AuditTrail>,
+}
+
+/// The parts of the store that tools use.
+#[derive(Clone)]
+pub struct StoredTools {
+    /// For the tool that reads whole results.
+    pub results: Arc<dyn ToolResults>,
+    /// For the tools of servers that people consent to; `None` without keys.
+    pub consents: Option<Arc<PersonConsents>>,
 }
 
 struct RunningGateway {
@@ -60,18 +69,18 @@ impl Running {
         })
     }
 
-    /// Enters the worker. `results` is the store for the tool that reads whole results.
+    /// Enters the worker.
     pub fn enter_worker(
         &self,
         activities: AgentActivities,
-        results: Arc<dyn ToolResults>,
+        stored: StoredTools,
         trail: Arc<dyn AuditTrail>,
     ) {
         if let Some(slot) = &self.worker {
             // A process has one worker.
             let _entered = slot.set(RunningWorker {
                 activities,
-                results,
+                stored,
                 trail,
             });
         }
@@ -99,7 +108,7 @@ impl Running {
         if let Some(worker) = self.worker.as_ref().and_then(OnceLock::get) {
             let agents =
                 KnownAgents::of(config.agents.clone())?.with_responsible(config.responsible());
-            let tools = with_results(tools.clone(), Arc::clone(&worker.results))?;
+            let tools = with_stored(tools.clone(), &worker.stored)?;
             worker.activities.replace(agents, tools);
             tell_configuration(Arc::clone(&worker.trail), "worker", config);
             self.telemetry.worker_agents(config);
@@ -113,12 +122,15 @@ impl Running {
     }
 }
 
-/// Returns the tools, with the tools that no agent lists.
-pub fn with_results(
+/// Returns the tools, with the tools that no agent lists, and with the consents of people.
+pub fn with_stored(
     mut tools: ToolRegistry,
-    results: Arc<dyn ToolResults>,
+    stored: &StoredTools,
 ) -> anyhow::Result<Arc<ToolRegistry>> {
-    tools.register(typed(ReadResult::new(results)))?;
+    tools.register(typed(ReadResult::new(Arc::clone(&stored.results))))?;
     tools.register(typed(FindTools))?;
+    if let Some(consents) = &stored.consents {
+        tools.use_consents(consents);
+    }
     Ok(Arc::new(tools))
 }

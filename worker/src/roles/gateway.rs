@@ -21,7 +21,7 @@ use crate::{
     audit::tell_configuration,
     cli::{Common, GatewayOptions, ListenOptions},
     connections::{self, Connected, Stream},
-    environment,
+    consents, environment,
     reload::{self, Configured, Running},
     telemetry::{NotReady, Telemetry},
 };
@@ -198,6 +198,7 @@ pub async fn serve(
         blobs,
         keys: parts.store.keys,
         owners: parts.store.owners,
+        consents: consents::of_gateway(&parts.config, parts.store.consents)?,
         audit: parts.store.audit,
         tenants: parts.store.tenants,
         stream: parts.stream.reader,

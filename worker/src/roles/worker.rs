@@ -10,7 +10,7 @@ use everturn_activities::{
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
 use everturn_proto::words::{model_queue, tool_queue};
-use everturn_store::{AuditTrail, LeftOut, Observed, Store};
+use everturn_store::{AuditTrail, Consents, LeftOut, Observed, Store, ToolResults};
 use everturn_supervisor::shutdown;
 use everturn_tools::{Tool, ToolRegistry};
 use everturn_workflows::{AfterTurn, AgentExecution, SendMessage};
@@ -33,8 +33,8 @@ use crate::{
     audit::tell_configuration,
     cli::{Common, Work, WorkerOptions},
     connections::{self, Connected, Stream},
-    environment, own_ports,
-    reload::{self, Configured, Running, with_results},
+    consents, environment, own_ports,
+    reload::{self, Configured, Running, StoredTools, with_stored},
     telemetry::{self, Telemetry},
 };
 
@@ -147,8 +147,9 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
-    let (limits, results) = (parts.config.worker.clone(), parts.store.results);
-    let tools = with_results(parts.tools, Arc::clone(&results))?;
+    let (limits, running) = (parts.config.worker.clone(), parts.running);
+    let stored = stored(&parts.config, parts.store.results, parts.store.consents)?;
+    let tools = with_stored(parts.tools, &stored)?;
     let lease = LeaseKeeper::begin(telemetry.leases(parts.store.leases), limits.lease).await;
     let cancels = Cancels::default();
     let observers = &telemetry.turn_observers();
@@ -170,8 +171,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let stopping = Stopping::new(shutdown.clone(), limits.graceful_shutdown);
     let this_worker = this_worker(&lease, &cancels, stopping, parts.store.left_out, &shutdown);
     let activities = AgentActivities::new(&ports, settings, this_worker);
-    let running = parts.running;
-    running.enter_worker(activities.clone(), results, trail);
+    running.enter_worker(activities.clone(), stored, trail);
     let (tuner, task_queue) = (tuner(&limits), task_queue(&parts.task_queue, parts.only));
     let (client, for_tenants) = encrypting(parts.client, &parts.config.codec)?;
     // A replaced worker of the SDK has no grace period, because it waits until its activities end. When the process
@@ -216,6 +216,18 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
 fn tell(config: &Config, telemetry: &Telemetry, trail: Arc<dyn AuditTrail>) {
     tell_configuration(trail, "worker", config);
     telemetry.worker_agents(config);
+}
+
+/// Returns the parts of the store that tools use.
+fn stored(
+    config: &Config,
+    results: Arc<dyn ToolResults>,
+    rows: Arc<dyn Consents>,
+) -> anyhow::Result<StoredTools> {
+    Ok(StoredTools {
+        results,
+        consents: consents::of_store(config, rows)?,
+    })
 }
 
 fn this_worker(

@@ -193,7 +193,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'repeated_key', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'approval_not_remembered', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'not_retryable', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'repeated_key', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'approval_not_remembered', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'tool_server_not_found', 'consent_needs_person', 'consent_state_refused', 'consent_of_other', 'consent_refused', 'consent_unavailable', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'not_retryable', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -217,6 +217,17 @@ class CodecPayloads(TypedDict):
     """
 
     payloads: NotRequired[list[CodecPayload]]
+
+
+class ConsentBegun(TypedDict):
+    """
+    The address for the browser of the person.
+    """
+
+    authorization_url: str
+    """
+    The address of the authorization server. Open it in the person's browser within ten minutes.
+    """
 
 
 CursorText: TypeAlias = str
@@ -1037,6 +1048,29 @@ class ToolResultSlice(TypedDict):
     """
     Length of the whole result, in bytes of UTF-8.
     """
+
+
+class ToolServer(TypedDict):
+    """
+    A tool server that people consent to.
+    """
+
+    consented_at: str | None
+    """
+    The time of the caller's consent; null: the caller has not consented, is no person, or the consent has ended.
+    """
+    name: str
+    """
+    The name of the server. Its tools are called `<name>__<tool>`.
+    """
+
+
+class ToolServers(TypedDict):
+    """
+    The tool servers that people consent to.
+    """
+
+    servers: list[ToolServer]
 
 
 class ToolUsageDay(TypedDict):

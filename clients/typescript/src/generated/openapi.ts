@@ -839,6 +839,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tool-servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the tool servers that people consent to, with the caller's consents. */
+        get: operations["list_tool_servers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tool-servers/{name}/consent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begins the consent of the caller to the use of a tool server in the caller's name.
+         * @description The person opens the returned address in a browser, signs in at the authorization server, consents, and comes back to
+         *     the gateway's page `/oauth/callback`. A person has five begun consents at the most; a further one ends the oldest.
+         *     Needs a credential with an owner.
+         */
+        post: operations["begin_consent"];
+        /**
+         * Ends the use of a tool server in the caller's name.
+         * @description The gateway removes the tokens, and takes them back at an authorization server that can do so. Running calls go on.
+         *     Repeating the request is safe. Needs a credential with an owner.
+         */
+        delete: operations["end_consent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage": {
         parameters: {
             query?: never;
@@ -890,6 +934,30 @@ export interface paths {
         get: operations["livez"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Asks the person whether the named person gets the access.
+         * @description An authorization server sends the browser here. The page needs no credential.
+         */
+        get: operations["consent_page"];
+        put?: never;
+        /**
+         * Ends the consent: exchanges the code for tokens.
+         * @description The form of the page at this address sends the request. The page needs no credential.
+         */
+        post: operations["finish_consent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1416,7 +1484,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "repeated_key" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "approval_not_remembered" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "not_retryable" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "repeated_key" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "approval_not_remembered" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "tool_server_not_found" | "consent_needs_person" | "consent_state_refused" | "consent_of_other" | "consent_refused" | "consent_unavailable" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "not_retryable" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -1429,6 +1497,11 @@ export interface components {
         /** @description Payloads of Temporal. */
         CodecPayloads: {
             payloads?: components["schemas"]["CodecPayload"][];
+        };
+        /** @description The address for the browser of the person. */
+        ConsentBegun: {
+            /** @description The address of the authorization server. Open it in the person's browser within ten minutes. */
+            authorization_url: string;
         };
         /** @description A conversation. */
         Conversation: {
@@ -2554,6 +2627,23 @@ export interface components {
              * @description Length of the whole result, in bytes of UTF-8.
              */
             total_bytes: number;
+        };
+        /** @description A tool server that people consent to. */
+        ToolServer: {
+            /**
+             * Format: date-time
+             * @description The time of the caller's consent; null: the caller has not consented, is no person, or the consent has ended.
+             */
+            consented_at: string | null;
+            /**
+             * @description The name of the server. Its tools are called `<name>__<tool>`.
+             * @example mail
+             */
+            name: string;
+        };
+        /** @description The tool servers that people consent to. */
+        ToolServers: {
+            servers: components["schemas"]["ToolServer"][];
         };
         /** @description Calls of a tool by a tenant on a day. A call counts on the day on which its agent execution ends. */
         ToolUsageDay: {
@@ -9396,6 +9486,381 @@ export interface operations {
             };
         };
     };
+    list_tool_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The servers */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolServers"];
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    begin_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example mail */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address to open */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsentBegun"];
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Only a person can consent (`consent_needs_person`). Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "consent_needs_person" | "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description No tool server of this name needs a consent (`tool_server_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "tool_server_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The authorization server cannot be used (`consent_unavailable`). The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "consent_unavailable" | "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    end_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example mail */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The caller has no consent to the server */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Only a person can consent (`consent_needs_person`). Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "consent_needs_person" | "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description No tool server of this name needs a consent (`tool_server_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "tool_server_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conflict";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
     list_usage: {
         parameters: {
             query?: {
@@ -9603,6 +10068,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    consent_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page for people */
+            default: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    finish_consent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": string;
+            };
+        };
+        responses: {
+            /** @description A page for people */
+            default: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
                 };
             };
         };

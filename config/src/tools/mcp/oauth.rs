@@ -1,7 +1,7 @@
-//! `[mcp.NAME.oauth]`: how the worker requests tokens for a server.
+//! `[mcp.NAME.oauth]`: how the worker requests tokens for a server, and whether people consent to its use.
 
 use everturn_tools::mcp::{
-    ClientAuth, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host,
+    ClientAuth, OAuthGrant, OAuthOptions, SecretSource, TokenSource, is_private_to_its_host,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -15,8 +15,10 @@ use crate::{
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OAuthTable {
+    grant: Option<Written<OneOf<OAuthGrant>>>,
     issuer: Option<Written<Issuer>>,
     token_url: Option<Written<PrivateUrl>>,
+    authorization_url: Option<Written<PrivateUrl>>,
     client_auth: Option<Written<OneOf<ClientAuth>>>,
     client_id: Option<Written<Text>>,
     client_id_env: Option<Written<Variable>>,
@@ -34,7 +36,30 @@ impl Words for ClientAuth {
     ];
 }
 
+impl Words for OAuthGrant {
+    // The words of RFC 6749.
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("client_credentials", Self::ClientCredentials),
+        ("authorization_code", Self::AuthorizationCode),
+    ];
+}
+
 impl OAuthTable {
+    /// Returns true when people consent to the use of the server in their names.
+    pub(super) fn needs_consent(&self) -> bool {
+        let grant = self
+            .grant
+            .as_ref()
+            .and_then(|grant| grant.value.as_ref().ok());
+        grant == Some(&OAuthGrant::AuthorizationCode)
+    }
+
+    /// Returns true for a client without a secret. Only a person's consent is worth something without a secret.
+    fn is_public(&self) -> bool {
+        let has_secret = self.client_secret_env.is_some() || self.client_secret_file.is_some();
+        self.needs_consent() && !has_secret
+    }
+
     /// Returns the options, or `None` after a mistake or at a gateway.
     pub(super) fn check(
         &self,
@@ -47,21 +72,52 @@ impl OAuthTable {
             let private = PrivateUrl::read(url.text.clone());
             check.right(&server.at, "url", private)
         });
-        let issuer = self.issuer(table, check);
+        let grant = check.value_or(&self.grant, OAuthGrant::ClientCredentials);
+        let issuer = self.issuer(table, grant, check);
         let client_id = self.client_id(table, per, check);
-        let client_secret = self.client_secret(table, per, check);
+        let client_secret = if self.is_public() {
+            None
+        } else {
+            let secret = self.client_secret(table, per, check);
+            Some(secret)
+        };
         let scopes = self.scopes.as_ref();
         let scopes = scopes.map(|scopes| check.values(scopes));
         Some(OAuthOptions {
             server: server?.url,
             issuer: issuer?,
+            grant,
             client_id: client_id?,
-            client_secret: client_secret?,
+            client_secret: match client_secret {
+                Some(secret) => Some(secret?),
+                None => None,
+            },
             scopes,
         })
     }
 
-    fn issuer(&self, table: &Spanned<Self>, check: &mut Checker<'_>) -> Option<TokenSource> {
+    fn issuer(
+        &self,
+        table: &Spanned<Self>,
+        grant: OAuthGrant,
+        check: &mut Checker<'_>,
+    ) -> Option<TokenSource> {
+        let has_consent = grant == OAuthGrant::AuthorizationCode;
+        match (&self.authorization_url, &self.token_url) {
+            (None, Some(url)) if has_consent => check.wrong(
+                &url.at,
+                "`token_url` with the grant `authorization_code` needs an `authorization_url`, where people consent",
+            ),
+            (Some(url), _) if !has_consent => check.wrong(
+                &url.at,
+                "`authorization_url` belongs to the grant `authorization_code`",
+            ),
+            (Some(url), None) => check.wrong(
+                &url.at,
+                "`authorization_url` belongs to a `token_url`; the metadata of an `issuer` names the URL",
+            ),
+            _ => {}
+        }
         if let (Some(word), None) = (&self.client_auth, &self.token_url) {
             check.wrong(
                 &word.at,
@@ -73,6 +129,10 @@ impl OAuthTable {
             (None, Some(url)) => Some(TokenSource::Endpoint {
                 url: check.value(url)?.url,
                 method: check.value_or(&self.client_auth, ClientAuth::Basic),
+                authorization_url: match &self.authorization_url {
+                    Some(url) => Some(check.value(url)?.url),
+                    None => None,
+                },
             }),
             _ => {
                 check.wrong(
@@ -92,7 +152,7 @@ impl OAuthTable {
     ) -> Option<SecretSource> {
         match (&self.client_id, &self.client_id_env, &self.client_id_file) {
             (Some(id), None, None) => check.value(id).map(SecretSource::Value),
-            (None, Some(variable), None) => from_variable("client_id_env", variable, check),
+            (None, Some(variable), None) => self.variable("client_id_env", variable, check),
             (None, None, Some(path)) => {
                 Some(SecretSource::File(per.file("client_id_file", path, check)))
             }
@@ -106,6 +166,21 @@ impl OAuthTable {
         }
     }
 
+    /// Returns the value of a variable. A gateway needs the values, too, if people consent: the gateway exchanges the code.
+    fn variable(
+        &self,
+        key: &str,
+        variable: &Written<Variable>,
+        check: &mut Checker<'_>,
+    ) -> Option<SecretSource> {
+        let mut value = check.secret(key, variable);
+        if value.is_none() && !check.is_of_worker() && self.needs_consent() {
+            let name = variable.value.as_ref().ok()?;
+            value = std::env::var(name).ok().filter(|value| !value.is_empty());
+        }
+        Some(SecretSource::Value(value?.trim().to_owned()))
+    }
+
     fn client_secret(
         &self,
         table: &Spanned<Self>,
@@ -113,7 +188,7 @@ impl OAuthTable {
         check: &mut Checker<'_>,
     ) -> Option<SecretSource> {
         match (&self.client_secret_env, &self.client_secret_file) {
-            (Some(variable), None) => from_variable("client_secret_env", variable, check),
+            (Some(variable), None) => self.variable("client_secret_env", variable, check),
             (None, Some(path)) => Some(SecretSource::File(per.file(
                 "client_secret_file",
                 path,
@@ -128,15 +203,6 @@ impl OAuthTable {
             }
         }
     }
-}
-
-fn from_variable(
-    key: &str,
-    variable: &Written<Variable>,
-    check: &mut Checker<'_>,
-) -> Option<SecretSource> {
-    let value = check.secret(key, variable)?;
-    Some(SecretSource::Value(value.trim().to_owned()))
 }
 
 /// A URL that receives tokens or secrets.

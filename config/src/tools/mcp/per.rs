@@ -13,6 +13,9 @@ pub(super) enum PerWord {
     #[default]
     Worker,
     Tenant,
+    /// A connection per person who consents. No file writes the word: the grant `authorization_code` decides.
+    #[serde(skip)]
+    Person,
 }
 
 impl PerWord {
@@ -25,10 +28,10 @@ impl PerWord {
     ) -> SecretFile {
         let beside = check.path_beside_file(path);
         let file = SecretFile::new(beside.display().to_string());
-        if file.is_per_tenant() && self != Self::Tenant {
+        if file.is_per_tenant() && self == Self::Worker {
             check.wrong(
                 path,
-                format!("`{{tenant}}` in `{key}` needs `per = \"tenant\"`"),
+                format!("`{{tenant}}` in `{key}` needs `per = \"tenant\"`, or the grant `authorization_code` in `oauth`"),
             );
         }
         file

@@ -21,7 +21,7 @@ use crate::{
 
 type MessageBytes = Number<1024, { 64 << 20 }, usize>;
 type Count = Number<1, 1000, usize>;
-const OF_TENANTS: &str = "belongs to a server with `per = \"tenant\"`";
+const OF_TENANTS: &str = "belongs to a server with `per = \"tenant\"`, or with the grant `authorization_code` in `oauth`";
 const OF_PROGRAMS: &str = "belongs to a server with a `command`";
 const OF_URLS: &str = "belongs to a server with a `url`";
 
@@ -44,7 +44,7 @@ pub(crate) struct McpTable {
     tell_caller: Option<bool>,
     tenants: Option<TenantList>,
     agents: Vec<String>,
-    per: PerWord,
+    per: Option<Spanned<PerWord>>,
     max_connections: Option<Written<Count>>,
     keep_idle: Option<Written<Time<SECOND, DAY>>>,
     connect_timeout: Option<Written<Time<SECOND, { 5 * MINUTE }>>>,
@@ -102,14 +102,31 @@ impl McpTable {
         })
     }
 
-    /// Returns the limits of connections per tenant, or `None` when all tenants share a connection.
+    /// Returns who shares a connection.
+    fn per(&self) -> PerWord {
+        let oauth = self.oauth.as_ref();
+        if oauth.is_some_and(|oauth| oauth.get_ref().needs_consent()) {
+            return PerWord::Person;
+        }
+        self.per
+            .as_ref()
+            .map_or(PerWord::Worker, |per| *per.get_ref())
+    }
+
+    /// Returns the limits of connections per tenant or per person, or `None` when all tenants share a connection.
     fn per_tenant(&self, check: &mut Checker<'_>) -> Option<PerTenant> {
         let default = PerTenant::default();
+        if let (Some(per), PerWord::Person) = (&self.per, self.per()) {
+            check.wrong(
+                per,
+                "`per` does not belong to a server with the grant `authorization_code`: each person has a connection",
+            );
+        }
         let limits = PerTenant {
             max_connections: check.value_or(&self.max_connections, default.max_connections),
             idle: check.value_or(&self.keep_idle, default.idle),
         };
-        if self.per == PerWord::Tenant {
+        if self.per() != PerWord::Worker {
             return Some(limits);
         }
         let number = self.max_connections.iter().map(|number| &number.at);
@@ -128,7 +145,7 @@ impl McpTable {
     ) -> Vec<(String, SecretFile)> {
         let mut files = Vec::new();
         for (name, path) in table {
-            files.push((name.get_ref().clone(), self.per.file(key, path, check)));
+            files.push((name.get_ref().clone(), self.per().file(key, path, check)));
         }
         files
     }
@@ -219,7 +236,7 @@ impl McpTable {
                 "a server has `oauth` or a header `authorization`, and not both",
             );
         }
-        table.get_ref().check(table, url, self.per, check)
+        table.get_ref().check(table, url, self.per(), check)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::http::{HeaderMap, Method, header};
-use everturn_store::{KeyKind, OwnerRefusal};
+use everturn_store::{ConsentOf, KeyKind, OwnerRefusal};
 use ipnet::IpNet;
 
 use super::{
@@ -189,8 +189,31 @@ impl Authenticator {
         })
     }
 
+    /// Returns false when the browser of the request has a session of a person other than the person of a consent, or when
+    /// a page of another site sent the request.
+    pub(crate) async fn may_be_in_browser(
+        &self,
+        of: &ConsentOf,
+        headers: &HeaderMap,
+        source: &Source,
+    ) -> bool {
+        if origin::is_trusted_page(headers, &self.config) == Some(false) {
+            return false;
+        }
+        let Some(cookie) = cookie::sent(headers, &self.config) else {
+            return true;
+        };
+        let address = source.address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+        let session = self.session(cookie, headers);
+        let caller = self.within_limit(cookie, address, session).await;
+        // A session that has ended is no other person's.
+        caller.map_or(true, |caller| {
+            caller.access.sees(&of.tenant_id, Some(&of.owner_id))
+        })
+    }
+
     /// Returns the source of a request.
-    pub(super) fn source(&self, headers: &HeaderMap, peer: Option<Peer>) -> Source {
+    pub(crate) fn source(&self, headers: &HeaderMap, peer: Option<Peer>) -> Source {
         let address = peer.map(|peer| client::address(peer, headers, &self.trusted_proxies));
         Source::of(headers, address)
     }

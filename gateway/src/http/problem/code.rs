@@ -78,6 +78,18 @@ codes! {
     NotFound = "not_found", NOT_FOUND, "The requested resource does not exist";
     /// The conversation does not exist, or belongs to another tenant or owner.
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "No conversation has this id";
+    /// The configuration has no tool server of this name that people consent to.
+    ToolServerNotFound = "tool_server_not_found", NOT_FOUND, "No tool server of this name needs a consent";
+    /// The caller's credential has no owner, so nobody can consent with the credential.
+    ConsentNeedsPerson = "consent_needs_person", FORBIDDEN, "Only a person can consent";
+    /// The browser came back with a state that is unknown, used or over.
+    ConsentStateRefused = "consent_state_refused", BAD_REQUEST, "The consent is unknown, used or over";
+    /// Another person is signed in to the browser than the person who began the consent.
+    ConsentOfOther = "consent_of_other", FORBIDDEN, "Another person began the consent";
+    /// The person or the authorization server refused.
+    ConsentRefused = "consent_refused", CONFLICT, "The consent was refused";
+    /// The authorization server cannot be used.
+    ConsentUnavailable = "consent_unavailable", SERVICE_UNAVAILABLE, "The authorization server cannot be used";
     /// The conversation does not have the tool execution.
     ExecutionNotFound = "execution_not_found", NOT_FOUND, "No tool execution has this id";
     /// The conversation does not have the agent execution.

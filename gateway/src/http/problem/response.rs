@@ -172,18 +172,19 @@ impl Asked {
     }
 }
 
-/// Middleware: gives every error response its problem body.
+/// Middleware: gives every error response its problem body. A page for browsers tells its error itself.
 pub async fn finish(request: Request, next: Next) -> Response {
     let asked = Asked::of(&request);
     let mut response = next.run(request).await;
     let status = response.status();
-    if !status.is_client_error() && !status.is_server_error() {
+    let found = response.extensions_mut().remove::<Problem>();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    let is_page = content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
+    if !is_error || (found.is_none() && is_page) {
         return response;
     }
-    let problem = response
-        .extensions_mut()
-        .remove::<Problem>()
-        .unwrap_or_else(|| Problem::of_status(status));
+    let problem = found.unwrap_or_else(|| Problem::of_status(status));
     let body = serde_json::to_vec(&asked.body(&problem));
     write(response, &problem, "application/problem+json", body)
 }

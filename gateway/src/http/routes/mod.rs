@@ -15,6 +15,7 @@ mod chat;
 mod client_tool_claims;
 mod client_tools;
 mod codec;
+mod consent_callback;
 mod conversation_list;
 mod conversations;
 mod docs;
@@ -37,6 +38,7 @@ mod status;
 mod stored_results;
 mod timeline;
 mod tool_results;
+mod tool_servers;
 mod usage;
 mod waiting_calls;
 mod wire;
@@ -129,8 +131,10 @@ fn api() -> OpenApiRouter<GatewayState> {
         .route_layer(middleware::from_fn(auth::check_scope))
         .merge(approving)
         .merge(calls);
-    let usage = OpenApiRouter::default()
+    let of_tenant = OpenApiRouter::default()
         .routes(routes!(usage::list))
+        .routes(routes!(tool_servers::list))
+        .routes(routes!(tool_servers::begin, tool_servers::end))
         .route_layer(middleware::from_fn(auth::check_scope));
     let codec = OpenApiRouter::default()
         .routes(routes!(codec::decode))
@@ -150,7 +154,7 @@ fn api() -> OpenApiRouter<GatewayState> {
     OpenApiRouter::default()
         .nest("/agent", agent)
         .nest("/codec", codec)
-        .merge(usage)
+        .merge(of_tenant)
         .merge(admin)
         .routes(routes!(session::show, session::open, session::end))
 }
@@ -163,6 +167,7 @@ fn public() -> OpenApiRouter<GatewayState> {
         .routes(routes!(page::index))
         .routes(routes!(page::file))
         .routes(routes!(home::home))
+        .routes(routes!(consent_callback::ask, consent_callback::finish))
         .routes(routes!(docs::document))
         .routes(routes!(docs::error_page))
 }

@@ -20,6 +20,8 @@ pub(in crate::mcp) enum AccessError {
          authorization server"
     )]
     Request(&'static str),
+    #[error("the person has not consented to the use of the server, or the consent has ended")]
+    Consent,
     #[error("{0}")]
     Metadata(String),
     #[error(
@@ -46,6 +48,7 @@ impl AccessError {
             Self::Secret(_) => "mcp_secret_unreadable",
             Self::Client(_) => "mcp_client_refused",
             Self::Request(_) => "mcp_grant_refused",
+            Self::Consent => "mcp_consent_needed",
             Self::Metadata(_) => "mcp_metadata_refused",
             Self::Address(_) => "mcp_address_refused",
             Self::Unavailable(_) => "mcp_authorization_unavailable",
@@ -60,6 +63,7 @@ impl AccessError {
             Self::Secret(_) => "the client id or secret cannot be read",
             Self::Client(_) => "the authorization server does not take the client",
             Self::Request(_) => "the authorization server gives no token for the server",
+            Self::Consent => "the user has not consented to its use, or the consent has ended",
             Self::Metadata(_) => "the metadata about authorization is not trusted",
             Self::Address(_) => "the address of the authorization server is not allowed",
             Self::Unavailable(_) => "the authorization server cannot be asked",

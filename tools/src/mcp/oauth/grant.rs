@@ -1,4 +1,5 @@
-//! The grant `client_credentials` (RFC 6749, 4.4): the request for a token, and the response.
+//! Requests for tokens with the grants of RFC 6749 (4.4 `client_credentials`, 4.1 `authorization_code`, 6 `refresh_token`),
+//! and the responses.
 
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ const REASONS: [&str; 7] = [
     "unsupported_grant_type",
 ];
 
-/// The parameters of a request for a token.
+/// The parameters of requests for tokens.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) endpoint: TokenEndpoint,
@@ -39,11 +40,36 @@ pub(super) struct Grant {
     pub(super) scopes: Vec<String>,
 }
 
+/// The client of a request.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) id: String,
+    /// `None` for a public client.
+    pub(super) secret: Option<String>,
+}
+
+/// The right by which the client gets a token.
+#[derive(Clone, Copy)]
+pub(super) enum Right<'a> {
+    /// The client's own right.
+    Client,
+    /// The code of a person's consent.
+    Code {
+        code: &'a str,
+        verifier: &'a str,
+        redirect_uri: &'a str,
+    },
+    /// The refresh token of an earlier response.
+    Refresh(&'a str),
+}
+
 /// A token from a response.
 pub(super) struct Issued {
     pub(super) value: String,
     /// The lifetime; `None` when the response has none.
     pub(super) lifetime: Option<Duration>,
+    /// The token for later tokens, if any.
+    pub(super) refresh: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -51,6 +77,7 @@ struct WrittenToken {
     access_token: String,
     token_type: String,
     expires_in: Option<Value>,
+    refresh_token: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,10 +90,10 @@ impl Grant {
     pub(super) async fn ask(
         &self,
         egress: &Egress,
-        client_id: &str,
-        client_secret: &str,
+        client: &Client,
+        right: Right<'_>,
     ) -> Result<Issued, AccessError> {
-        let request = self.request(client_id, client_secret)?;
+        let request = self.request(client, right)?;
         let answer = exchange::send(egress, request, None).await?;
         match answer.status {
             StatusCode::OK => issued(&answer.body),
@@ -78,39 +105,66 @@ impl Grant {
         }
     }
 
-    fn request(&self, client_id: &str, client_secret: &str) -> Result<Outgoing, AccessError> {
-        let mut request = exchange::request(Method::POST, &self.endpoint.url);
+    fn request(&self, client: &Client, right: Right<'_>) -> Result<Outgoing, AccessError> {
         let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", "client_credentials");
+        match right {
+            Right::Client => form.append_pair("grant_type", "client_credentials"),
+            Right::Code {
+                code,
+                verifier,
+                redirect_uri,
+            } => form
+                .append_pair("grant_type", "authorization_code")
+                .append_pair("code", code)
+                .append_pair("code_verifier", verifier)
+                .append_pair("redirect_uri", redirect_uri),
+            Right::Refresh(token) => form
+                .append_pair("grant_type", "refresh_token")
+                .append_pair("refresh_token", token),
+        };
         form.append_pair("resource", &self.resource);
-        if !self.scopes.is_empty() {
+        // A refreshed token has the scopes of the consent.
+        if matches!(right, Right::Client) && !self.scopes.is_empty() {
             form.append_pair("scope", &self.scopes.join(" "));
         }
-        match self.endpoint.method {
-            ClientAuth::Basic => {
-                let encoded = |text: &str| -> String {
-                    form_urlencoded::byte_serialize(text.as_bytes()).collect()
-                };
-                let pair = format!("{}:{}", encoded(client_id), encoded(client_secret));
-                let value = format!("Basic {}", STANDARD.encode(pair));
-                let mut value = HeaderValue::try_from(value).map_err(|_| {
-                    AccessError::Secret("the client's id or secret is not fit".to_owned())
-                })?;
-                value.set_sensitive(true);
-                request.headers.insert(AUTHORIZATION, value);
-            }
-            ClientAuth::Post => {
-                form.append_pair("client_id", client_id);
-                form.append_pair("client_secret", client_secret);
-            }
-        }
-        request.headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/x-www-form-urlencoded"),
-        );
-        request.body = Some(form.finish());
-        Ok(request)
+        of_client(&self.endpoint, client, form)
     }
+}
+
+/// Makes the request with the form by the client.
+pub(super) fn of_client(
+    endpoint: &TokenEndpoint,
+    client: &Client,
+    mut form: form_urlencoded::Serializer<'_, String>,
+) -> Result<Outgoing, AccessError> {
+    let mut request = exchange::request(Method::POST, &endpoint.url);
+    match (endpoint.method, &client.secret) {
+        (ClientAuth::Basic, Some(secret)) => {
+            let encoded = |text: &str| -> String {
+                form_urlencoded::byte_serialize(text.as_bytes()).collect()
+            };
+            let pair = format!("{}:{}", encoded(&client.id), encoded(secret));
+            let value = format!("Basic {}", STANDARD.encode(pair));
+            let mut value = HeaderValue::try_from(value).map_err(|_| {
+                AccessError::Secret("the client's id or secret is not fit".to_owned())
+            })?;
+            value.set_sensitive(true);
+            request.headers.insert(AUTHORIZATION, value);
+        }
+        (ClientAuth::Post, Some(secret)) => {
+            form.append_pair("client_id", &client.id);
+            form.append_pair("client_secret", secret);
+        }
+        (ClientAuth::Basic | ClientAuth::Post, None) => {
+            form.append_pair("client_id", &client.id);
+        }
+    }
+    request.headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/x-www-form-urlencoded"),
+    );
+    request.body = Some(form.finish());
+    Ok(request)
 }
 
 /// Parses a response with a token.
@@ -123,6 +177,13 @@ fn issued(body: &[u8]) -> Result<Issued, AccessError> {
     }
     let value = written.access_token;
     let is_fit = value.bytes().all(|byte| byte.is_ascii_graphic());
+    let refresh = written.refresh_token.filter(|token| !token.is_empty());
+    if refresh
+        .as_ref()
+        .is_some_and(|token| token.len() > MAX_TOKEN_BYTES)
+    {
+        return Err(unfit("the refresh token is too long"));
+    }
     if value.is_empty() || value.len() > MAX_TOKEN_BYTES || !is_fit {
         return Err(unfit("the token cannot be sent in a header"));
     }
@@ -139,7 +200,11 @@ fn issued(body: &[u8]) -> Result<Issued, AccessError> {
                 seconds.clamp(MIN_LIFETIME.as_secs_f64(), MAX_LIFETIME.as_secs_f64()),
             )
         });
-    Ok(Issued { value, lifetime })
+    Ok(Issued {
+        value,
+        lifetime,
+        refresh,
+    })
 }
 
 /// Returns the reason for a refusal.
@@ -172,16 +237,50 @@ mod tests {
         }
     }
 
+    fn client(id: &str, secret: &str) -> Client {
+        Client {
+            id: id.to_owned(),
+            secret: Some(secret.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_public_client_shows_its_verifier_and_no_secret() {
+        let public = Client {
+            id: "id".to_owned(),
+            secret: None,
+        };
+        let right = Right::Code {
+            code: "c&d",
+            verifier: "v",
+            redirect_uri: "https://e.example.com/oauth/callback",
+        };
+        let request = grant(ClientAuth::Basic).request(&public, right).unwrap();
+        let expected = "grant_type=authorization_code&code=c%26d&code_verifier=v&redirect_uri=https%3A%2F%2F\
+             e.example.com%2Foauth%2Fcallback&resource=https%3A%2F%2Fh.example.com%2Fmcp&client_id=id";
+        assert_eq!(request.body.as_deref(), Some(expected));
+        assert!(!request.headers.contains_key(AUTHORIZATION));
+        let refresh = grant(ClientAuth::Post)
+            .request(&public, Right::Refresh("r"))
+            .unwrap();
+        let expected = "grant_type=refresh_token&refresh_token=r&resource=https%3A%2F%2Fh.example.com%2Fmcp&client_id=id";
+        assert_eq!(refresh.body.as_deref(), Some(expected));
+    }
+
     #[test]
     fn the_request_is_that_of_the_standards() {
         const FORM: &str = "grant_type=client_credentials&resource=https%3A%2F%2Fh.example.com%2Fmcp&scope=a+b%3Ac";
-        let basic = grant(ClientAuth::Basic).request("my id", "s:1/é").unwrap();
+        let basic = grant(ClientAuth::Basic)
+            .request(&client("my id", "s:1/é"), Right::Client)
+            .unwrap();
         assert_eq!(basic.body.as_deref(), Some(FORM));
         let header = &basic.headers[AUTHORIZATION];
         let expected = STANDARD.encode("my+id:s%3A1%2F%C3%A9");
         assert_eq!(header.to_str().unwrap(), format!("Basic {expected}"));
         assert!(header.is_sensitive());
-        let post = grant(ClientAuth::Post).request("id", "s&t").unwrap();
+        let post = grant(ClientAuth::Post)
+            .request(&client("id", "s&t"), Right::Client)
+            .unwrap();
         let expected = format!("{FORM}&client_id=id&client_secret=s%26t");
         assert_eq!(post.body, Some(expected));
         assert!(!post.headers.contains_key(AUTHORIZATION));

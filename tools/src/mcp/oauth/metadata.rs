@@ -35,10 +35,26 @@ struct WrittenResource {
     scopes_supported: Vec<String>,
 }
 
+/// An authorization server, as its metadata or the operator describes the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Authority {
+    pub(super) token: TokenEndpoint,
+    /// Where people consent.
+    pub(super) authorization: Option<Url>,
+    /// Takes tokens back (RFC 7009).
+    pub(super) revocation: Option<Url>,
+    /// True when the server checks the code verifier of a client (PKCE with S256).
+    pub(super) has_pkce: bool,
+}
+
 #[derive(Deserialize)]
 struct WrittenServer {
     issuer: String,
     token_endpoint: String,
+    authorization_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
@@ -131,8 +147,13 @@ fn is_of(resource: &str, server: &Url) -> bool {
         && is_above
 }
 
-/// Parses the metadata of an authorization server. The metadata must name the requested issuer.
-pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint, AccessError> {
+/// Parses the metadata of an authorization server. The metadata must name the requested issuer. A public client has no
+/// secret, and needs no way to show a secret.
+pub(super) fn authority(
+    body: &[u8],
+    issuer: &str,
+    has_secret: bool,
+) -> Result<Authority, AccessError> {
     let refused = |why: &str| {
         AccessError::Metadata(format!(
             "the metadata of the authorization server is refused: {why}"
@@ -149,13 +170,22 @@ pub(super) fn token_endpoint(body: &[u8], issuer: &str) -> Result<TokenEndpoint,
         None => ClientAuth::Basic,
         Some(methods) if methods.iter().any(|it| it == "client_secret_basic") => ClientAuth::Basic,
         Some(methods) if methods.iter().any(|it| it == "client_secret_post") => ClientAuth::Post,
+        Some(_) if !has_secret => ClientAuth::Post,
         Some(_) => {
             return Err(refused(
                 "the token endpoint takes neither `client_secret_basic` nor `client_secret_post`",
             ));
         }
     };
-    Ok(TokenEndpoint { url, method })
+    let optional =
+        |what: &str, text: Option<String>| text.map(|text| checked_url(what, &text)).transpose();
+    let methods = &written.code_challenge_methods_supported;
+    Ok(Authority {
+        token: TokenEndpoint { url, method },
+        has_pkce: methods.iter().any(|method| method == "S256"),
+        authorization: optional("the authorization endpoint", written.authorization_endpoint)?,
+        revocation: optional("the revocation endpoint", written.revocation_endpoint)?,
+    })
 }
 
 /// Returns true for equal identifiers. The slash of an empty path is optional.
@@ -262,7 +292,7 @@ mod tests {
         let read = |issuer: &str, endpoint: &str, methods: Value| {
             let body = json!({"issuer": issuer, "token_endpoint": endpoint,
                 "token_endpoint_auth_methods_supported": methods});
-            token_endpoint(body.to_string().as_bytes(), ISSUER)
+            authority(body.to_string().as_bytes(), ISSUER, true).map(|it| it.token)
         };
         let endpoint = "https://tokens.example.com/t";
         let basic = read(ISSUER, endpoint, Value::Null).unwrap();
@@ -301,16 +331,17 @@ mod tests {
             body in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,60}", named in any::<bool>(),
         ) {
             let _refused = resource(&body, &server(), ISSUER).unwrap_err();
-            let _refused = token_endpoint(&body, ISSUER).unwrap_err();
+            let _refused = authority(&body, ISSUER, true).unwrap_err();
             let issuer = if named { ISSUER } else { text.as_str() };
             let written = json!({"resource": text, "authorization_servers": [issuer], "scopes_supported": [text]});
             if let Ok(read) = resource(written.to_string().as_bytes(), &server(), ISSUER) {
                 prop_assert_eq!(read.id.parse::<Url>().unwrap().origin(), server().origin());
                 prop_assert!(named);
             }
-            let written = json!({"issuer": issuer, "token_endpoint": text});
-            if let Ok(read) = token_endpoint(written.to_string().as_bytes(), ISSUER) {
-                prop_assert!(named && is_private_to_its_host(&read.url));
+            let written = json!({"issuer": issuer, "token_endpoint": text, "authorization_endpoint": text});
+            if let Ok(read) = authority(written.to_string().as_bytes(), ISSUER, true) {
+                prop_assert!(named && is_private_to_its_host(&read.token.url));
+                prop_assert!(read.authorization.is_some_and(|it| is_private_to_its_host(&it)));
             }
         }
     }

@@ -15,12 +15,23 @@ pub struct OAuthOptions {
     pub server: Url,
     /// The source of tokens.
     pub issuer: TokenSource,
+    /// The way to tokens.
+    pub grant: OAuthGrant,
     /// The client's id at the source.
     pub client_id: SecretSource,
-    /// The client's secret at the source.
-    pub client_secret: SecretSource,
+    /// The client's secret at the source. `None`: a public client, which only the grant `authorization_code` allows.
+    pub client_secret: Option<SecretSource>,
     /// The requested scopes; `None` requests the scopes that the server names.
     pub scopes: Option<Vec<String>>,
+}
+
+/// The way to tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OAuthGrant {
+    /// The tokens are the installation's own (`client_credentials`).
+    ClientCredentials,
+    /// Each person consents to the use of the server in the person's name (`authorization_code` with PKCE).
+    AuthorizationCode,
 }
 
 /// The source of tokens.
@@ -34,6 +45,8 @@ pub enum TokenSource {
         url: Url,
         /// The client's way of authentication.
         method: ClientAuth,
+        /// The URL where people consent; `None` with the grant `client_credentials`.
+        authorization_url: Option<Url>,
     },
 }
 

@@ -95,6 +95,7 @@ async fn listing<'a>(
 ) -> anyhow::Result<Listing<'a>> {
     let asker = Asker {
         tenant_id,
+        owner_id: None,
         agent: &agent.name,
     };
     // Sub-agents are not in the registry of tools, because the workflow starts them.

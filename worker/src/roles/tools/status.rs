@@ -45,9 +45,12 @@ pub(super) async fn run(
     })
 }
 
-/// True for a server whose tools can be used.
+/// True for a server whose tools can be used, by everybody or after a consent.
 pub(crate) fn is_available(status: &ServerStatus) -> bool {
-    matches!(status.state, ServerState::Connected { .. })
+    match status.state {
+        ServerState::Connected { .. } | ServerState::NeedsConsent => true,
+        ServerState::Unavailable { .. } => false,
+    }
 }
 
 /// Returns the state in a line.
@@ -70,6 +73,9 @@ pub(crate) fn in_words(status: &ServerStatus) -> String {
                 show::shortened(server)
             )
         }
+        ServerState::NeedsConsent => {
+            "not tried: each person consents, and then has a connection".to_owned()
+        }
         ServerState::Unavailable { reason, .. } => {
             let reason = show::printable(reason);
             format!("not available after {took:.1} s: {reason}")
@@ -80,7 +86,7 @@ pub(crate) fn in_words(status: &ServerStatus) -> String {
 /// Returns the last lines on the standard error of a program that is not available.
 pub(crate) fn output(status: &ServerStatus) -> &[String] {
     match &status.state {
-        ServerState::Connected { .. } => &[],
+        ServerState::Connected { .. } | ServerState::NeedsConsent => &[],
         ServerState::Unavailable { output, .. } => output,
     }
 }
@@ -114,6 +120,7 @@ fn to_json(status: &ServerStatus) -> Value {
         } => json!({
             "server": server, "protocol": protocol, "tools": tools, "has_instructions": has_instructions,
         }),
+        ServerState::NeedsConsent => json!({"needs_consent": true}),
         ServerState::Unavailable { reason, output } => json!({"reason": reason, "output": output}),
     };
     if let (Some(row), Value::Object(more)) = (row.as_object_mut(), more) {

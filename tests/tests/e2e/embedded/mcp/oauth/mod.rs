@@ -2,6 +2,7 @@
 //! attacker gets.
 
 pub(crate) mod authority;
+mod consents;
 mod hostile;
 
 use std::{fs, time::Duration};
@@ -69,10 +70,15 @@ async fn eight_calls() -> Model {
 
 /// Checks that all calls of the turn have got their result.
 fn assert_all(events: &[Value], calls: usize) {
+    assert_calls(events, calls, ID);
+}
+
+/// Checks that all calls of the turn have got this result.
+fn assert_calls(events: &[Value], calls: usize, expected: &str) {
     let observed = data(events, "observe");
     assert_eq!(observed.len(), calls, "{events:#?}");
     for observe in observed {
-        assert_eq!(observe["result"], ID, "{observe:#?}");
+        assert_eq!(observe["result"], expected, "{observe:#?}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! An authorization server, and an MCP server that wants its tokens, both in the test's process. Each can be made to
 //! say what an attacker would say.
 
+mod people;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard},
@@ -42,6 +44,12 @@ struct Inner {
     asked: Vec<String>,
     refused: usize,
     calls: Vec<String>,
+    /// The codes of people by code: the person, and the request for the consent.
+    codes: BTreeMap<String, (String, BTreeMap<String, String>)>,
+    /// The tokens that the client took back.
+    taken_back: Vec<String>,
+    /// Waits before each answer with a refreshed token.
+    refresh_pause: Duration,
 }
 
 /// A token that was given.
@@ -53,6 +61,8 @@ pub(crate) struct Token {
     pub(crate) form: BTreeMap<String, String>,
     ends: Option<Instant>,
     is_revoked: bool,
+    /// The token for later tokens, which is good for one use.
+    refresh: Option<String>,
 }
 
 impl Token {
@@ -105,6 +115,8 @@ impl Authority {
         }
         let issuer = Router::new()
             .route("/token", post(token))
+            .route("/authorize", get(people::authorize))
+            .route("/revoke", post(people::take_back))
             .fallback(get(metadata))
             .with_state(authority.clone());
         let server = Router::new()
@@ -147,6 +159,16 @@ impl Authority {
     /// Tokens hold this long from now on.
     pub(crate) fn tokens_hold(&self, lifetime: Duration) {
         self.state().lifetime = Some(lifetime);
+    }
+
+    /// The answers with refreshed tokens wait this long from now on.
+    pub(crate) fn refreshes_after(&self, pause: Duration) {
+        self.state().refresh_pause = pause;
+    }
+
+    /// The tokens that the client took back.
+    pub(crate) fn taken_back(&self) -> Vec<String> {
+        self.state().taken_back.clone()
     }
 
     /// Takes all tokens back.
@@ -246,6 +268,9 @@ async fn metadata(State(authority): State<Authority>, uri: Uri) -> Response {
         "issuer": says.issuer.clone().unwrap_or(own),
         "token_endpoint": says.token_endpoint.clone().unwrap_or(endpoint),
         "token_endpoint_auth_methods_supported": [method],
+        "authorization_endpoint": format!("{}/authorize", authority.issuer()),
+        "revocation_endpoint": format!("{}/revoke", authority.issuer()),
+        "code_challenge_methods_supported": ["S256"],
     }))
     .into_response()
 }
@@ -267,6 +292,19 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
 
 /// The token endpoint.
 async fn token(State(authority): State<Authority>, headers: HeaderMap, body: String) -> Response {
+    let mut pause = Duration::ZERO;
+    let answer = issued(&authority, &headers, &body, &mut pause);
+    tokio::time::sleep(pause).await;
+    answer
+}
+
+/// The answer of the token endpoint. Sets the pause before the answer.
+fn issued(
+    authority: &Authority,
+    headers: &HeaderMap,
+    body: &str,
+    pause: &mut Duration,
+) -> Response {
     let mut state = authority.state();
     state.asked.push("/token".to_owned());
     if let Some(place) = &state.says.moved {
@@ -276,12 +314,12 @@ async fn token(State(authority): State<Authority>, headers: HeaderMap, body: Str
         )
             .into_response();
     }
-    let form = form(&body);
+    let form = form(body);
     let client = if state.says.is_old {
         let word = |name: &str| form.get(name).cloned().unwrap_or_default();
         Some((word("client_id"), word("client_secret")))
     } else {
-        basic(&headers)
+        basic(headers)
     };
     let known = client.filter(|(id, secret)| state.clients.get(id) == Some(secret));
     let refused = |status: StatusCode, error: &str| {
@@ -292,9 +330,19 @@ async fn token(State(authority): State<Authority>, headers: HeaderMap, body: Str
     let Some((client, _)) = known else {
         return refused(StatusCode::UNAUTHORIZED, "invalid_client");
     };
-    if form.get("grant_type").map(String::as_str) != Some("client_credentials") {
-        return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type");
+    let is_of_person = form["grant_type"] != "client_credentials";
+    let client = if is_of_person {
+        let Some(person) = people::person(&mut state, &form) else {
+            return refused(StatusCode::BAD_REQUEST, "invalid_grant");
+        };
+        person
+    } else {
+        client
+    };
+    if form["grant_type"] == "refresh_token" {
+        *pause = state.refresh_pause;
     }
+    let refresh = is_of_person.then(|| format!("refresh.{}", uuid::Uuid::new_v4().simple()));
     let value = format!("{}.{}", client, uuid::Uuid::new_v4().simple());
     let lifetime = state.lifetime;
     state.tokens.push(Token {
@@ -303,8 +351,12 @@ async fn token(State(authority): State<Authority>, headers: HeaderMap, body: Str
         form,
         ends: lifetime.map(|lifetime| Instant::now() + lifetime),
         is_revoked: false,
+        refresh: refresh.clone(),
     });
     let mut answer = json!({"access_token": value, "token_type": "Bearer"});
+    if let Some(refresh) = refresh {
+        answer["refresh_token"] = refresh.into();
+    }
     if let Some(lifetime) = lifetime {
         answer["expires_in"] = lifetime.as_secs().into();
     }
