@@ -112,12 +112,10 @@ impl AgentActivities {
         let (inputs, stream, tools) = (&ports.inputs, &ports.stream, &ports.tools);
         let agents = Arc::new(settings.agents);
         let ends = worker.ends();
-        let wait = settings.wait_for_peer;
-        let peers = Peers { wait };
-        let saver = Saver {
-            writer: Arc::clone(&ports.writer),
-            stream: Arc::clone(stream),
+        let peers = Peers {
+            wait: settings.wait_for_peer,
         };
+        let saver = saver(ports);
         let parts = Parts {
             loader: Loader {
                 turns: Arc::clone(&ports.turns),
@@ -152,6 +150,7 @@ impl AgentActivities {
                 agents: Arc::clone(&agents),
                 inputs: Arc::clone(inputs),
                 threads: ToolThreads::new(settings.max_tools),
+                probes: settings.probes,
                 blobs: ports.blobs.clone(),
                 saver: saver.clone(),
                 worker: worker.id,
@@ -203,6 +202,13 @@ impl AgentActivities {
 
     fn parts(&self) -> Arc<Parts> {
         Arc::clone(&self.parts.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn saver(ports: &Ports) -> Saver {
+    Saver {
+        writer: Arc::clone(&ports.writer),
+        stream: Arc::clone(&ports.stream),
     }
 }
 

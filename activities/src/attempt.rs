@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use everturn_proto::words::FailureCode;
 use everturn_store::StoreError;
 use everturn_supervisor::failpoint;
 use everturn_tools::Progress;
@@ -158,6 +159,17 @@ impl<'a> Attempt<'a> {
                 tracing::warn!(%error, "a heartbeat could not be encoded");
             }
         }
+    }
+
+    /// Returns the failure of a tool's attempt that was stopped from outside.
+    pub(crate) fn stopped(&self) -> ActivityError {
+        if self.is_worker_stopping() {
+            return fail::transient(
+                FailureCode::Internal,
+                "The worker shut down while the tool ran.",
+            );
+        }
+        ActivityError::cancelled()
     }
 
     /// True after the worker's shutdown has begun.

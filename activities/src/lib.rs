@@ -5,6 +5,7 @@
 //! - `find_tools`: the search in an agent's tools
 //! - [`LeftOutTools`]: the tools that providers would refuse
 //! - `files`: images and files in messages and in results of tools
+//! - `probe`: the end of a call with an unknown outcome; `call_context`: the context of a call and of its probe
 //! - `attempt`, `store_call`: an attempt of an activity, and a call of the store
 //! - `tool_calls`: the forms of a tool call, for calls of models (`think`) and of hooks (`hooks`)
 //! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
@@ -18,6 +19,7 @@ mod after_turn;
 mod agent_activities;
 mod approval;
 mod attempt;
+mod call_context;
 mod cancels;
 mod elsewhere;
 mod failure;
@@ -27,6 +29,7 @@ mod hooks;
 mod known_agents;
 mod left_out;
 mod load;
+mod probe;
 mod pulse;
 mod readers;
 mod remote;
@@ -46,6 +49,7 @@ pub use agent_activities::{AgentActivities, Ports, ThisWorker};
 pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
 pub use left_out::LeftOutTools;
+pub use probe::ProbeLimits;
 pub use settings::{Retries, Settings, TenantBudgets, TurnQueues};
 pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

@@ -25,9 +25,10 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
+    call_context::idempotency_key,
     elsewhere::{Peers, lacks_tool, removed_tool},
     failure as fail,
-    run_tool::{INTERRUPTED, agreed, idempotency_key, key_of, no_tool},
+    run_tool::{INTERRUPTED, agreed, key_of, no_tool},
     save::Saver,
     store_call::once,
 };
@@ -61,7 +62,7 @@ impl RemoteTools {
         failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
         let refused = match claim {
             ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
-            ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
+            ToolClaim::OutcomeUnknown { .. } => ToolEnd::unknown(INTERRUPTED, 0),
             ToolClaim::Run { record, caller } => {
                 let missing = lacks_tool(&self.tools, &record.call);
                 let elsewhere = missing.as_ref();

@@ -1,6 +1,6 @@
 //! `tool_execution_activity`: one tool execution (invariant 6, done once).
 //!
-//! Claim → run → record → save the observe. The activity records every known outcome before its return; "unknown" is
+//! Claim → run → record → save the observe. After a run with an unknown outcome, the tool's probe is asked (`probe.rs`). The activity records every known outcome before its return; "unknown" is
 //! only for an attempt that left no record. A tool that is stopped from outside records nothing: the end of the turn,
 //! or the claim of the next attempt, decides the meaning.
 
@@ -10,7 +10,7 @@ use std::{
 };
 
 use everturn_proto::{
-    ConversationName, Json, ids,
+    Json,
     limits::TOOL_ATTEMPTS,
     turn::{AgentDefinition, RunToolRequest, RunToolResult, ToolCall},
     words::FailureCode,
@@ -20,18 +20,17 @@ use everturn_store::{
     WorkerId,
 };
 use everturn_supervisor::failpoint;
-use everturn_tools::{
-    CheckedTool, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry, Wait,
-};
+use everturn_tools::{CheckedTool, ToolContext, ToolError, ToolRegistry};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     attempt::{Attempt, Ended, Ends},
+    call_context,
     elsewhere::{Peers, lacks_tool, removed_tool},
     failure as fail, files,
     known_agents::KnownAgents,
+    probe::{OpenCall, ProbeLimits, Prober},
     save::Saver,
     tool_progress::Shown,
     tool_threads::ToolThreads,
@@ -50,6 +49,7 @@ pub(crate) struct ToolRunner {
     pub(crate) agents: Arc<KnownAgents>,
     pub(crate) inputs: Arc<dyn TurnInputs>,
     pub(crate) threads: ToolThreads,
+    pub(crate) probes: ProbeLimits,
     /// The files in results.
     pub(crate) blobs: BlobFiles,
     /// Saves the observe of a tool.
@@ -84,7 +84,10 @@ impl ToolRunner {
                     ..RunToolResult::default()
                 });
             }
-            ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
+            ToolClaim::OutcomeUnknown { record, caller } => {
+                let ran = Ran::Open(INTERRUPTED.to_owned(), 0);
+                self.end(attempt, &key, &record, &caller, ran).await?
+            }
             ToolClaim::Run { record, .. } if record.call.unusable().is_some() => {
                 ToolEnd::failed(record.call.unusable().unwrap_or_default(), 0)
             }
@@ -100,7 +103,10 @@ impl ToolRunner {
                 }
                 match missing {
                     Some(_) => ToolEnd::failed(&removed_tool(&record.call.tool_name), 0),
-                    None => self.run(attempt, &key, record, caller).await?,
+                    None => {
+                        let ran = self.run(attempt, &key, &record, &caller).await?;
+                        self.end(attempt, &key, &record, &caller, ran).await?
+                    }
                 }
             }
         };
@@ -115,51 +121,61 @@ impl ToolRunner {
         })
     }
 
+    /// Returns the end of an attempt.
+    async fn end(
+        &self,
+        attempt: &Attempt<'_>,
+        key: &ToolKey,
+        record: &ToolRecord,
+        caller: &ToolCaller,
+        ran: Ran,
+    ) -> Result<ToolEnd, ActivityError> {
+        let (why, duration_ms) = match ran {
+            Ran::Ended(end) => return Ok(end),
+            Ran::Open(why, duration_ms) => (why, duration_ms),
+        };
+        let call = OpenCall {
+            key,
+            record,
+            caller,
+            why,
+            duration_ms,
+        };
+        let prober = Prober {
+            tools: &self.tools,
+            threads: &self.threads,
+            blobs: &self.blobs,
+            limits: self.probes,
+        };
+        prober.end_open_call(attempt, call).await
+    }
+
     /// Runs the tool, unless the name or the arguments are wrong.
     async fn run(
         &self,
         attempt: &Attempt<'_>,
         key: &ToolKey,
-        record: ToolRecord,
-        caller: ToolCaller,
-    ) -> Result<ToolEnd, ActivityError> {
+        record: &ToolRecord,
+        caller: &ToolCaller,
+    ) -> Result<Ran, ActivityError> {
         let tool_name = &record.call.tool_name;
         if !record.call.names_a_tool() {
-            return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
+            return Ok(Ran::Ended(ToolEnd::failed(&no_tool(tool_name), 0)));
         }
         if record.attempt > TOOL_ATTEMPTS {
-            return Ok(ToolEnd::failed(LOST_TOO_OFTEN, 0));
+            return Ok(Ran::Ended(ToolEnd::failed(LOST_TOO_OFTEN, 0)));
         }
-        let cancellation = CancellationToken::new();
-        let (progress, events) = (Progress::default(), ToolEvents::default());
-        let wait = Wait::of("the definition of the tool");
+        let context = call_context::of_call(attempt, key, record, caller);
         // At the end of the attempt, the guard cancels the tool's tasks outside the future.
-        let _ends_with_attempt = cancellation.clone().drop_guard();
-        let context = ToolContext {
-            tenant_id: caller.tenant_id,
-            owner_id: caller.owner_id,
-            agent: caller.agent,
-            conversation_id: ConversationName::of_id(&key.conversation_id).to_owned(),
-            stored_conversation_id: key.conversation_id.clone(),
-            message_id: key.message_id.clone(),
-            agent_execution_id: key.agent_execution_id.clone(),
-            depth: caller.depth,
-            execution_id: key.execution_id.clone(),
-            call_id: record.call.call_id.clone(),
-            idempotency_key: idempotency_key(key),
-            attempt: record.attempt,
-            cancellation,
-            worker_stops: attempt.worker_stops(),
-            progress: progress.clone(),
-            events: events.clone(),
-            wait: wait.clone(),
-        };
+        let _ends_with_attempt = context.cancellation.clone().drop_guard();
+        let (progress, events) = (context.progress.clone(), context.events.clone());
+        let wait = context.wait.clone();
         let input = record.call.tool_input.clone().unwrap_or_default();
         let started = Instant::now();
         let agent = self
-            .finding_agent(attempt, &record, &caller.agent_hash)
+            .finding_agent(attempt, record, &caller.agent_hash)
             .await?;
-        let ran = self.ran(&record, agent.as_ref(), context, input);
+        let ran = self.ran(record, agent.as_ref(), context, input);
         let shown = Shown {
             stream: &*self.saver.stream,
             log: &caller.log_id,
@@ -174,15 +190,11 @@ impl ToolRunner {
             Ended::Done(Ok(result)) => {
                 let result = files::keep(&self.blobs, attempt, key, result).await?;
                 let end = ToolEnd::of_tool(&key.execution_id, result, false, duration_ms);
-                Ok(end.with_events(events.take()))
+                Ok(Ran::Ended(end.with_events(events.take())))
             }
-            Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
-            Ended::OutOfTime => Ok(out_of_time(&record, wait.reason(), duration_ms)),
-            Ended::Stopped if attempt.is_worker_stopping() => Err(fail::transient(
-                FailureCode::Internal,
-                "The worker shut down while the tool ran.",
-            )),
-            Ended::Stopped => Err(ActivityError::cancelled()),
+            Ended::Done(Err(error)) => failed(record, &error, duration_ms),
+            Ended::OutOfTime => Ok(out_of_time(record, wait.reason(), duration_ms)),
+            Ended::Stopped => Err(attempt.stopped()),
         }
     }
 
@@ -208,18 +220,17 @@ impl ToolRunner {
     }
 }
 
-/// Returns the key of a call for systems that support idempotency keys.
-pub(crate) fn idempotency_key(key: &ToolKey) -> String {
-    ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id)
+/// The result of an attempt.
+enum Ran {
+    /// The attempt has an end.
+    Ended(ToolEnd),
+    /// The tool may or may not have had its effect: why, and the duration in milliseconds.
+    Open(String, u32),
 }
 
 /// Decides the consequence of a tool's error. A known failure is recorded. After a temporary error the tool runs again,
 /// if its effect allows another run and an attempt is left.
-fn failed(
-    record: &ToolRecord,
-    error: &ToolError,
-    duration_ms: u32,
-) -> Result<ToolEnd, ActivityError> {
+fn failed(record: &ToolRecord, error: &ToolError, duration_ms: u32) -> Result<Ran, ActivityError> {
     let may_run_again = record.call.may_run_again();
     let may_repeat = may_run_again && record.attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
@@ -228,25 +239,25 @@ fn failed(
             Err(fail::tool_unavailable(message, *retry_after))
         }
         ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
-        ToolError::Interrupted(_) if !may_run_again => Ok(ToolEnd::unknown(&message, duration_ms)),
-        _ => Ok(ToolEnd::failed(&message, duration_ms)),
+        ToolError::Interrupted(_) if !may_run_again => Ok(Ran::Open(message, duration_ms)),
+        _ => Ok(Ran::Ended(ToolEnd::failed(&message, duration_ms))),
     }
 }
 
 /// `waited_for` is the reason of a call that has not reached its tool.
-fn out_of_time(record: &ToolRecord, waited_for: Option<String>, duration_ms: u32) -> ToolEnd {
+fn out_of_time(record: &ToolRecord, waited_for: Option<String>, duration_ms: u32) -> Ran {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
     if let Some(reason) = waited_for {
         let message = format!(
             "The tool was not called, because the call waited for {reason} for {seconds} s."
         );
-        return ToolEnd::failed(&message, duration_ms);
+        return Ran::Ended(ToolEnd::failed(&message, duration_ms));
     }
     let message = format!("The tool did not finish within {seconds} s and was stopped.");
     if record.call.may_run_again() {
-        ToolEnd::failed(&message, duration_ms)
+        Ran::Ended(ToolEnd::failed(&message, duration_ms))
     } else {
-        ToolEnd::unknown(&message, duration_ms)
+        Ran::Open(message, duration_ms)
     }
 }
 

@@ -6,7 +6,7 @@ use everturn_models::WaitLimits;
 use everturn_proto::words::AnswersFrom;
 use everturn_store::DayBudget;
 
-use crate::known_agents::KnownAgents;
+use crate::{known_agents::KnownAgents, probe::ProbeLimits};
 
 /// The settings of a worker for its activities.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct Settings {
     pub provider_waits: WaitLimits,
     /// The settings for calls of models without a reply.
     pub retries: Retries,
+    /// The limits of asking a probe.
+    pub probes: ProbeLimits,
     /// The most tools that run at a time.
     pub max_tools: usize,
 }

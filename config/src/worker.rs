@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{
     checker::Checker,
-    forms::{HOUR, Number, SECOND, Time, Written},
+    forms::{HOUR, MINUTE, Number, SECOND, Time, Written},
 };
 
 /// Temporal's pollers need at least 2 slots: one slot for the sticky queue and one for the normal queue.
@@ -61,6 +61,11 @@ pub struct WorkerLimits {
     /// Tries without a reply that a step of an agent keeps with their reasons. Default 20: a call counts at most six paid
     /// tries, and a step of a provider that is over its limits seldom waits through more. A try takes some 300 bytes.
     pub kept_tries: u32,
+    /// The calls of a probe for one unknown outcome. Default 3: a server that restarts answers the second or third.
+    pub probe_tries: u32,
+    /// The time limit of a call of a probe. Default 5 s, because the turn waits, and because about 8 s are left of the
+    /// activity after a time-out of the tool.
+    pub probe_timeout: Duration,
     /// The pause after a step's first refused call. Only tests change the pause.
     pub refusal_pause: Duration,
     /// Activities, saves included, before a fresh worker of the SDK replaces the current one. Default 10,000: until
@@ -80,6 +85,8 @@ impl Default for WorkerLimits {
             provider_wait: Duration::from_secs(5),
             circuit: Duration::from_mins(1),
             kept_tries: 20,
+            probe_tries: 3,
+            probe_timeout: Duration::from_secs(5),
             refusal_pause: Duration::from_secs(1),
             renew_after_activities: 10_000,
         }
@@ -108,6 +115,8 @@ pub(super) struct WorkerTable {
     provider_wait: Option<Written<ProviderWait>>,
     circuit: Option<Written<Time<0, HOUR>>>,
     kept_tries: Option<Written<Number<1, 50>>>,
+    probe_tries: Option<Written<Number<1, 10>>>,
+    probe_timeout: Option<Written<Time<SECOND, MINUTE>>>,
     renew_after_activities: Option<Written<Renewals>>,
 }
 
@@ -131,6 +140,8 @@ impl WorkerTable {
             provider_wait: check.value_or(&self.provider_wait, default.provider_wait),
             circuit: check.value_or(&self.circuit, default.circuit),
             kept_tries: check.value_or(&self.kept_tries, default.kept_tries),
+            probe_tries: check.value_or(&self.probe_tries, default.probe_tries),
+            probe_timeout: check.value_or(&self.probe_timeout, default.probe_timeout),
             refusal_pause: default.refusal_pause,
             renew_after_activities: check
                 .value_or(&self.renew_after_activities, default.renew_after_activities),

@@ -369,7 +369,7 @@ async fn a_claim_whose_answer_was_lost_is_still_the_claimants() {
     assert!(lost.is_retryable(), "{lost}");
     let other = turn.store.claim_tool(&key, "b").await.unwrap();
     assert!(
-        matches!(&other, ToolClaim::OutcomeUnknown(left) if left.attempt == 1),
+        matches!(&other, ToolClaim::OutcomeUnknown { record: left, .. } if left.attempt == 1),
         "it was committed: {other:?}"
     );
     let again = turn.store.claim_tool(&key, "a").await.unwrap();

@@ -68,6 +68,11 @@ pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
             let [from, to, code] = ["from", "to", "code"].map(|key| text(&data[key]));
             format!("{from} → {to}: {code}")
         }
+        EventType::OutcomeProbed => {
+            let [tool, outcome, probe] =
+                ["tool_name", "outcome", "probe"].map(|key| text(&data[key]));
+            format!("{tool} {outcome} ({probe})")
+        }
         EventType::WorkPlan => text(&data["title"]),
         EventType::PlanStepStart | EventType::PlanStepEnd => {
             format!("step {}", data["step_number"])

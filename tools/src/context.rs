@@ -41,6 +41,9 @@ pub struct ToolContext {
     pub call_id: String,
     /// The key for systems that support idempotency keys.
     pub idempotency_key: String,
+    /// True for a run as a probe, which asks whether the call with the idempotency key has happened. Every other field is
+    /// the field of that call.
+    pub is_probe: bool,
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The token that is cancelled with the turn.
@@ -82,6 +85,7 @@ impl ToolContext {
             execution_id: format!("exec_{}", &unique[..12]),
             call_id: format!("call_{unique}"),
             idempotency_key: format!("{NO_TURN}/{unique}"),
+            is_probe: false,
             attempt: 1,
             cancellation: CancellationToken::new(),
             worker_stops: CancellationToken::new(),

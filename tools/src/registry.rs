@@ -50,6 +50,11 @@ pub trait ToolSource: Send + Sync {
     /// Gives the source the consents of people, for sources that people consent to.
     fn use_consents(&self, _: &Arc<PersonConsents>) {}
 
+    /// Returns the name of a tool's probe ([`Tool::probe`]). The source need not be connected.
+    fn probe_of(&self, _: &str) -> Option<String> {
+        None
+    }
+
     /// Closes open connections. The source is not used afterwards.
     async fn close(&self) {}
 }
@@ -139,6 +144,14 @@ impl ToolRegistry {
             Some(source) => source.find(name, asker).await,
             None => Err(ToolError::Failed(sentence(&self.unknown(name).to_string()))),
         }
+    }
+
+    /// Returns the name of the probe that tells whether a call of the tool has happened; `None` without a probe.
+    pub fn probe_of(&self, name: &str) -> Option<String> {
+        if let Some(tool) = self.tools.get(name) {
+            return tool.tool().probe().map(str::to_owned);
+        }
+        self.source(name).and_then(|source| source.probe_of(name))
     }
 
     /// Returns the definition of one of the worker's own tools, or `None` for an unknown name.

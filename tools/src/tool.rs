@@ -16,6 +16,13 @@ pub trait Tool: Send + Sync {
         ToolOrigin::BuiltIn
     }
 
+    /// Returns the name of the tool's probe: a tool of effect `read` that gets the input and the idempotency key of a call
+    /// with an unknown outcome, and answers whether the call has happened (`docs/tools.md`, When the outcome is unknown).
+    /// Only a tool of effect `once` needs a probe.
+    fn probe(&self) -> Option<&str> {
+        None
+    }
+
     /// Runs the tool and returns its result. `input` fits the schema. Dropping the future ends the run. A tool with
     /// work outside the future watches `context.cancellation`.
     async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError>;

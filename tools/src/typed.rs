@@ -36,6 +36,8 @@ pub trait TypedTool: Send + Sync + 'static {
     /// True for a tool that ends quickly, at most after two seconds, like arithmetic or a look into memory. An inline
     /// tool costs the engine almost nothing. A slower run is stopped and recorded as an error.
     const INLINE: bool = false;
+    /// The name of the tool's probe ([`Tool::probe`]). By default the outcome of a call that was cut off stays unknown.
+    const PROBE: Option<&'static str> = None;
 
     /// Runs the tool.
     fn run(
@@ -67,6 +69,10 @@ struct Typed<T> {
 impl<T: TypedTool> Tool for Typed<T> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn probe(&self) -> Option<&str> {
+        T::PROBE
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {

@@ -140,6 +140,8 @@ words! {
         ContextCompacted = "context_compacted",
         /// A step calls the next model of the chain.
         ModelFallback = "model_fallback",
+        /// A probe was asked whether a tool call with an unknown outcome has happened.
+        OutcomeProbed = "outcome_probed",
         /// A tool recognised a pattern.
         PatternMatch = "pattern_match",
         /// The model chose a skill.

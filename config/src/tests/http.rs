@@ -76,6 +76,45 @@ fn a_tool_needs_little() {
 }
 
 #[test]
+fn a_probe_is_another_http_tool_that_only_reads() {
+    let file = |of_pay: &str, more: &str| {
+        format!(
+            "[tools.pay]\ndescription = \"Pays.\"\nurl = \"https://h/pay\"\nmethod = \"POST\"\n{of_pay}\n\
+             [tools.find]\ndescription = \"Finds.\"\nurl = \"https://h/find\"\n{more}\n"
+        )
+    };
+    let config = parse(&file("probe = \"find\"", ""), &[]).unwrap();
+    let probes: Vec<_> = config
+        .http_tools
+        .iter()
+        .map(|it| it.probe.as_deref())
+        .collect();
+    assert_eq!(probes, [None, Some("find")]);
+    assert_errors(&[
+        (
+            file("probe = \"nobody\"", ""),
+            "the probe `nobody` is no tool of `[tools]`",
+        ),
+        (
+            file("probe = \"find\"", "effect = \"once\""),
+            "the probe `find` has the effect `once`",
+        ),
+        (
+            file("probe = \"find\"", "probe = \"pay\""),
+            "`probe` belongs to a tool with the effect `once`",
+        ),
+        (
+            file("probe = \"find\"\neffect = \"idempotent\"", ""),
+            "a tool with the effect `idempotent` runs again instead",
+        ),
+        (
+            file("probe = \"pay\"", ""),
+            "the probe `pay` has a probe itself",
+        ),
+    ]);
+}
+
+#[test]
 fn a_wrong_tool_is_explained() {
     let url = "url = \"https://h/{id}?q={q}\"\n";
     let input = "input = { properties = { id = {}, q = {} }, required = [\"id\"] }\n";

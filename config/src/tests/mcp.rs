@@ -26,7 +26,7 @@ fn error(text: &str) -> String {
 fn a_server_takes_what_is_written() {
     let text = "[mcp.files]\ncommand = [\"npx\", \"server\"]\nprocess.unconfined = true\ncwd = \"/srv\"\nenv_from = [\"TOKEN\", \"lower_case\"]\n\
                 effects = {\"*\" = \"once\", list = \"read\"}\ntitles = {list = \"List {path}\"}\ntools = [\"list\"]\nidle_timeout = \"20s\"\nmax_tools = 3\n\
-                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_env = {authorization = \"TOKEN\"}\n";
+                [mcp.web]\nurl = \"https://example.com/mcp\"\nheaders_env = {authorization = \"TOKEN\"}\nprobes = {pay = \"find\"}\n";
     let servers = parse(text).unwrap().mcp;
     let [files, web] = &servers[..] else {
         panic!("{servers:?}")
@@ -43,6 +43,7 @@ fn a_server_takes_what_is_written() {
         files.effects,
         BTreeMap::from([("*".into(), Effect::Once), ("list".into(), Effect::Read)])
     );
+    assert_eq!(web.probes, BTreeMap::from([("pay".into(), "find".into())]));
     assert_eq!(files.titles["list"], "List {path}");
     assert_eq!(
         (files.idle_timeout, web.idle_timeout),
@@ -113,6 +114,31 @@ fn what_is_wrong_is_said() {
         (
             "[mcp.a]\ncommand = [\"x\"]\nprocess.unconfined = true\nunknown = 1",
             "unknown field",
+        ),
+    ] {
+        let error = error(table);
+        assert!(error.contains(expected), "{table}: {error}");
+    }
+}
+
+#[test]
+fn a_wrong_probe_is_explained() {
+    for (table, expected) in [
+        (
+            "[mcp.a]\nurl = \"http://x\"\ntools = [\"pay\"]\nprobes = {pay = \"find\"}",
+            "the probe `find` is no tool of `tools` of `[mcp.a]`",
+        ),
+        (
+            "[mcp.a]\nurl = \"http://x\"\neffects = {find = \"once\"}\nprobes = {pay = \"find\"}",
+            "the probe `find` has the effect `once`",
+        ),
+        (
+            "[mcp.a]\nurl = \"http://x\"\neffects = {pay = \"idempotent\"}\nprobes = {pay = \"find\"}",
+            "`probe` belongs to a tool with the effect `once`",
+        ),
+        (
+            "[mcp.a]\nurl = \"http://x\"\nprobes = {pay = \"find\", find = \"look\"}",
+            "the probe `find` has a probe itself",
         ),
     ] {
         let error = error(table);

@@ -5,6 +5,7 @@
 //! - `remote`: tools that a worker of the operator's own runs
 //! - `mcp`: MCP servers
 //! - `skills`: folders of instructions
+//! - `probe`: the tool that tells whether a call with an unknown outcome has happened
 //! - `description`: the parts that all tables of single tools share
 
 pub(super) mod client;
@@ -12,6 +13,7 @@ mod description;
 pub(super) mod egress;
 pub(super) mod http;
 pub(super) mod mcp;
+mod probe;
 pub(super) mod remote;
 pub(super) mod skills;
 

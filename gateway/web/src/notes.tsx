@@ -22,6 +22,8 @@ function sentence({ event, data }: Note): string {
       return text(data, "summary") === "" ? of.leftOut(count(data, "messages")) : of.compacted(count(data, "messages"));
     case "model_fallback":
       return of.fallback(text(data, "from"), text(data, "to"), text(data, "code"));
+    case "outcome_probed":
+      return of.probed(text(data, "tool_name"), text(data, "outcome"));
     case "skill_matched":
       return of.skillMatched(text(data, "skill_name"));
     case "skill_execution_start":

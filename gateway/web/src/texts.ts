@@ -185,6 +185,12 @@ const EN = {
     compacted: (count: number) => `A summary takes the place of ${count.toLocaleString("en")} older messages for the model.`,
     leftOut: (count: number) => `The model is no longer sent ${count.toLocaleString("en")} older messages.`,
     fallback: (from: string, to: string, code: string) => `The model ${from} failed (${code}). ${to} goes on.`,
+    probed: (tool: string, outcome: string) =>
+      outcome === "happened"
+        ? `A probe found that the call of ${tool} happened.`
+        : outcome === "not_happened"
+          ? `A probe found that the call of ${tool} did not happen.`
+          : `A probe could not tell whether the call of ${tool} happened.`,
     pattern: "A tool recognised a pattern.",
     skillMatched: (name: string) => `The model chose the skill “${name}”.`,
     skillStarts: (name: string) => `The model is given the instructions of the skill “${name}”.`,
@@ -447,6 +453,12 @@ const ZH: typeof EN = {
     compacted: (count) => `对模型而言，一份摘要代替了较早的 ${count.toLocaleString("zh")} 条消息。`,
     leftOut: (count) => `不再向模型发送较早的 ${count.toLocaleString("zh")} 条消息。`,
     fallback: (from, to, code) => `模型 ${from} 失败（${code}），由 ${to} 继续。`,
+    probed: (tool, outcome) =>
+      outcome === "happened"
+        ? `探测表明 ${tool} 的调用已经发生。`
+        : outcome === "not_happened"
+          ? `探测表明 ${tool} 的调用没有发生。`
+          : `探测无法判断 ${tool} 的调用是否发生。`,
     pattern: "某个工具识别出一个模式。",
     skillMatched: (name) => `模型选择了技能“${name}”。`,
     skillStarts: (name) => `正在把技能“${name}”的说明交给模型。`,

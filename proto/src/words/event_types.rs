@@ -45,6 +45,8 @@ words! {
         ContextCompacted = "context_compacted",
         /// A step gave up a model, and calls the next model of the agent's chain.
         ModelFallback = "model_fallback",
+        /// A probe was asked whether a tool call with an unknown outcome has happened.
+        OutcomeProbed = "outcome_probed",
     }
 }
 
@@ -72,6 +74,7 @@ impl EventType {
             | Self::SubAgentStart
             | Self::ContextCompacted
             | Self::ModelFallback
+            | Self::OutcomeProbed
             | Self::Unknown(_) => false,
         }
     }
@@ -99,8 +102,15 @@ impl EventType {
             | Self::SubAgentStart
             | Self::ContextCompacted
             | Self::ModelFallback
+            | Self::OutcomeProbed
             | Self::Unknown(_) => false,
         }
+    }
+
+    /// True for an event that the end of a tool may have, before its observe: the events of the tool itself, and the
+    /// runtime's event about a probe.
+    pub fn may_be_in_tool_end(&self) -> bool {
+        *self == Self::OutcomeProbed || self.may_be_emitted_by_tools()
     }
 
     /// True for an event that a tool or a matcher may emit with its result. Every other event type is reserved for the
@@ -128,6 +138,7 @@ impl EventType {
             | Self::SubAgentStart
             | Self::ContextCompacted
             | Self::ModelFallback
+            | Self::OutcomeProbed
             | Self::Unknown(_) => false,
         }
     }

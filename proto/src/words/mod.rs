@@ -28,7 +28,8 @@ pub use self::{
     plans::PlanStepStatus,
     refusals::PayloadRefusal,
     tools::{
-        DELEGATE_TOOL, Effect, FIND_TOOLS_TOOL, Hook, READ_RESULT_TOOL, ToolKind, ToolStatus,
+        DELEGATE_TOOL, Effect, FIND_TOOLS_TOOL, Hook, READ_RESULT_TOOL, ToolKind, ToolOutcome,
+        ToolStatus,
         remote_failure,
     },
     turns::{

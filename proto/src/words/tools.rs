@@ -74,6 +74,18 @@ words! {
     }
 }
 
+words! {
+    /// Whether a tool call had its effect, as a probe or a person says.
+    pub enum ToolOutcome {
+        /// The call had its effect.
+        Happened = "happened",
+        /// The call had no effect, and will have none.
+        NotHappened = "not_happened",
+        /// Nobody can tell.
+        StillUnknown = "unknown",
+    }
+}
+
 impl ToolStatus {
     /// The statuses of a tool execution without a recorded end. The SQL for the end of a tool uses this list.
     pub const OPEN: [Self; 2] = [Self::Pending, Self::Running];

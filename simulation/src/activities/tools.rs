@@ -49,7 +49,7 @@ pub(super) async fn run_tool(
             }
             tool_end(ToolStatus::Completed, "\"changed\"")
         }
-        ToolClaim::OutcomeUnknown(_) => tool_end(ToolStatus::OutcomeUnknown, "\"unknown\""),
+        ToolClaim::OutcomeUnknown { .. } => tool_end(ToolStatus::OutcomeUnknown, "\"unknown\""),
     };
     world.schedule.step("records the tool").await;
     let record = world.store.finish_tool(&key, end).await;

@@ -75,7 +75,12 @@ pub enum ToolClaim {
     /// The tool execution has ended already. The record has the end.
     Ended(ToolRecord),
     /// An earlier attempt began without a recorded end, and the tool must not run twice.
-    OutcomeUnknown(ToolRecord),
+    OutcomeUnknown {
+        /// The record of the attempt.
+        record: ToolRecord,
+        /// The caller of the tool.
+        caller: ToolCaller,
+    },
 }
 
 /// The caller of a tool, from the store. No field comes from a model, from a message or from the requesting run.

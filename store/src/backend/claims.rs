@@ -12,11 +12,11 @@ use super::{
     runnable_approvals, runs,
     snapshot::load_assistants,
     statement::Statement as _,
-    statements::tools::{FinishTool, ReleaseTool, StartTool, Tool},
+    statements::tools::{Caller, FinishTool, ReleaseTool, StartTool, Tool},
     write::{Completion, complete, complete_state, insert_ended},
 };
 use crate::{
-    api::{Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
+    api::{Result, StepKey, ToolCaller, ToolClaim, ToolEnd, ToolKey, ToolRecord},
     batch::{ToolRow, checkpoint_id, completion_id},
     columns::now,
     error::{Missing, StoreError},
@@ -98,7 +98,13 @@ async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolC
         return Ok(ToolClaim::Ended(record));
     }
     runs::check_unlocked(connection, &key.conversation_id, key.epoch).await?;
-    Ok(ToolClaim::OutcomeUnknown(record))
+    let caller = Caller {
+        agent_execution_id: &key.agent_execution_id,
+        conversation_id: &key.conversation_id,
+    };
+    let caller: Option<ToolCaller> = caller.query_as()?.fetch_optional(connection).await?;
+    let caller = caller.ok_or_else(|| no_record(key))?;
+    Ok(ToolClaim::OutcomeUnknown { record, caller })
 }
 
 /// Gives back the claim of a tool that was not run. The checkpoint `tool_start` stays until the next claim replaces it.

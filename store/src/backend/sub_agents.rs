@@ -54,7 +54,7 @@ pub(super) async fn begin_sub_agent(
         ToolClaim::Ended(record) => {
             return Ok(not_begun(&record.status, conversation, epoch));
         }
-        ToolClaim::OutcomeUnknown(_) => {
+        ToolClaim::OutcomeUnknown { .. } => {
             let id = &call.execution_id;
             let message = format!("tool execution `{id}` may not run");
             return Err(StoreError::Conflict(message));

@@ -9,9 +9,9 @@ use everturn_proto::{
 use super::builder::Builder;
 
 impl Builder<'_> {
-    /// Appends a tool's event, unless only the runtime may append events of the type.
+    /// Appends an event of a tool's end, unless the type belongs to another part of the turn.
     pub(super) fn emitted(&mut self, event_type: &EventType, data: &Json) {
-        if !event_type.may_be_emitted_by_tools() {
+        if !event_type.may_be_in_tool_end() {
             return;
         }
         let message_id = &self.step().message_id;

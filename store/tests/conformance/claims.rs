@@ -243,7 +243,7 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
                 assert_ne!(effect, Effect::Once);
                 assert_eq!(again.attempt, 2);
             }
-            ToolClaim::OutcomeUnknown(left) => {
+            ToolClaim::OutcomeUnknown { record: left, .. } => {
                 assert_eq!(effect, Effect::Once);
                 assert_eq!(
                     (left.status.clone(), left.attempt),

@@ -51,7 +51,7 @@ pub async fn a_tool_that_was_not_run_is_pending_again(backend: &impl Backend) {
         release("b").await;
         let others = claim("b").await;
         assert_eq!(
-            matches!(others, ToolClaim::OutcomeUnknown(_)),
+            matches!(others, ToolClaim::OutcomeUnknown { .. }),
             effect == Effect::Once,
             "nobody gives back what another one holds: {others:?}"
         );

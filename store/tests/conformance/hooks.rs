@@ -97,7 +97,10 @@ pub async fn hooks_after_a_turn_are_claimed_like_any_tool(backend: &impl Backend
     let claim = turn.store.claim_tool(&key, "a").await.unwrap();
     assert!(matches!(claim, ToolClaim::Run { .. }), "{claim:?}");
     let other = turn.store.claim_tool(&key, "b").await.unwrap();
-    assert!(matches!(other, ToolClaim::OutcomeUnknown(_)), "{other:?}");
+    assert!(
+        matches!(other, ToolClaim::OutcomeUnknown { .. }),
+        "{other:?}"
+    );
     let record = turn
         .store
         .finish_tool(&key, tool_end(r#""kept""#))

@@ -95,7 +95,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
                     .unwrap()
                 {
                     ToolClaim::Run { record, .. } => Some(record.attempt),
-                    ToolClaim::OutcomeUnknown(record) => {
+                    ToolClaim::OutcomeUnknown { record, .. } => {
                         assert_eq!(
                             record.status,
                             ToolStatus::Running,

@@ -112,7 +112,7 @@ pub async fn a_replaced_run_changes_nothing(backend: &impl Backend) {
     ));
     assert!(matches!(
         store.claim_tool(&newer.tool(0, 1), "b").await.unwrap(),
-        ToolClaim::OutcomeUnknown(_)
+        ToolClaim::OutcomeUnknown { .. }
     ));
     let claim = store.claim_step(&newer.step(1), None).await.unwrap();
     assert!(

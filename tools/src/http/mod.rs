@@ -46,7 +46,9 @@ pub struct HttpToolDefinition {
     /// The key for signing requests. Without a key the service learns nothing about the caller, because it could not
     /// verify the caller; it gets only the tool-call id and the depth.
     pub signing: Option<SigningKey>,
-    /// The header of the idempotency key; sent unless the effect is `read`.
+    /// The name of the HTTP tool that tells whether a call has happened.
+    pub probe: Option<String>,
+    /// The header of the idempotency key; sent unless the effect is `read`, and by probes.
     pub idempotency_header: HeaderName,
     /// The time limit of a call, redirects included.
     pub timeout: Duration,
@@ -83,7 +85,7 @@ impl HttpTool {
         }
         let mut headers = tool.headers.clone();
         headers.extend(tool.secrets.clone());
-        if tool.spec.effect != Effect::Read {
+        if tool.spec.effect != Effect::Read || context.is_probe {
             let key = HeaderValue::from_str(&context.idempotency_key).map_err(|_| {
                 ToolError::Failed("The ids of this call cannot be sent as a key.".to_owned())
             })?;
@@ -115,6 +117,10 @@ impl Tool for HttpTool {
 
     fn origin(&self) -> ToolOrigin {
         ToolOrigin::Http
+    }
+
+    fn probe(&self) -> Option<&str> {
+        self.definition.probe.as_deref()
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {

@@ -73,6 +73,7 @@ impl Service {
             )]),
             secrets: HeaderMap::from_iter([(reqwest::header::AUTHORIZATION, token)]),
             signing: None,
+            probe: None,
             idempotency_header: HeaderName::from_static("idempotency-key"),
             timeout: Duration::from_secs(30),
             max_response_bytes: 1000,
@@ -149,6 +150,24 @@ async fn a_get_sends_no_key_and_no_body() {
         1,
         "nothing is sent of a wrong call"
     );
+}
+
+#[tokio::test]
+async fn a_probe_sends_the_key_of_the_call_that_it_asks_about() {
+    let service = Service::start(|_: &Headers| "").await;
+    let mut policy = EgressPolicy::default();
+    policy.allow("127.0.0.1").unwrap();
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let tool = service.tool(Method::GET, "/", Effect::Read);
+    let tool = HttpTool::new(tool, Egress::new(policy).unwrap());
+    let probe = ToolContext {
+        is_probe: true,
+        ..context()
+    };
+    let key = probe.idempotency_key.clone();
+    tool.run(probe, Json::parse("{}").unwrap()).await.unwrap();
+    let seen = service.seen.lock().unwrap();
+    assert_eq!(seen[0].1["idempotency-key"], key.as_str());
 }
 
 #[tokio::test]

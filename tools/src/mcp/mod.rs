@@ -59,7 +59,7 @@ pub use oauth::{
     ClientAuth, ConsentAnswer, ConsentError, ConsentServer, OAuthGrant, OAuthOptions, SecretSource,
     TokenSource, is_private_to_its_host, state_hash,
 };
-pub use options::{PerTenant, ServerLocation, ServerOptions};
+pub use options::{ALL_TOOLS, PerTenant, ServerLocation, ServerOptions};
 pub use secrets::SecretFile;
 pub use server::McpServer;
 pub use status::{ServerState, ServerStatus};

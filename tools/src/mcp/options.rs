@@ -11,7 +11,7 @@ use super::{
     oauth::{ConsentServer, OAuthGrant, OAuthOptions},
     secrets::SecretFile,
 };
-use crate::{context::Asker, egress::Egress};
+use crate::{context::Asker, egress::Egress, names};
 
 /// The key of `effects` for all tools without an entry of their own.
 pub const ALL_TOOLS: &str = "*";
@@ -27,6 +27,8 @@ pub struct ServerOptions {
     pub effects: BTreeMap<String, Effect>,
     /// Templates of titles by the server's names of tools; they take precedence over the server's titles.
     pub titles: BTreeMap<String, String>,
+    /// The names of probes by the names of their tools. Both are the server's names.
+    pub probes: BTreeMap<String, String>,
     /// Names of the tools that agents may be offered; `None` for all tools.
     pub only: Option<Vec<String>>,
     /// Whether models read the server's instructions.
@@ -82,6 +84,7 @@ impl ServerOptions {
             location,
             effects: BTreeMap::new(),
             titles: BTreeMap::new(),
+            probes: BTreeMap::new(),
             only: None,
             instructions: true,
             // `npx` or `uvx` may have to download the server first.
@@ -118,6 +121,13 @@ impl ServerOptions {
         };
         let oauth = oauth.as_deref();
         oauth.filter(|oauth| oauth.grant == OAuthGrant::AuthorizationCode)
+    }
+
+    /// Returns the name of a tool's probe. Both names are the names that models see.
+    pub(super) fn probe_of(&self, tool: &str) -> Option<String> {
+        let mut probes = self.probes.iter();
+        let (_, probe) = probes.find(|(of, _)| names::qualified(&self.name, of) == tool)?;
+        Some(names::qualified(&self.name, probe))
     }
 
     /// Returns true when the asker may use the server.
@@ -227,6 +237,24 @@ impl fmt::Debug for ServerLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_probe_is_found_by_the_name_that_models_see() {
+        let location = ServerLocation::Unusable {
+            reason: String::new(),
+        };
+        let probes = [("pay", "find"), ("send.mail", "find")];
+        let options = ServerOptions {
+            probes: probes
+                .map(|(tool, probe)| (tool.into(), probe.into()))
+                .into(),
+            ..ServerOptions::new("bank", location)
+        };
+        assert_eq!(options.probe_of("bank__pay").as_deref(), Some("bank__find"));
+        let odd = names::qualified("bank", "send.mail");
+        assert_eq!(options.probe_of(&odd).as_deref(), Some("bank__find"));
+        assert_eq!(options.probe_of("bank__find"), None);
+    }
 
     #[test]
     fn secrets_stay_out_of_logs() {

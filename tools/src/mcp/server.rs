@@ -160,6 +160,10 @@ impl ToolSource for McpServer {
         }))
     }
 
+    fn probe_of(&self, name: &str) -> Option<String> {
+        self.pool.options().probe_of(name)
+    }
+
     async fn note(&self, asker: Asker<'_>) -> Option<String> {
         let options = self.pool.options();
         if !options.serves(asker) {

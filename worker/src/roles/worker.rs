@@ -4,8 +4,8 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Cancels, KnownAgents, Ports, Retries, Settings, Stopping, ThisWorker,
-    TurnQueues,
+    AgentActivities, Cancels, KnownAgents, Ports, ProbeLimits, Retries, Settings, Stopping,
+    ThisWorker, TurnQueues,
 };
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
@@ -259,6 +259,10 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
         retries: Retries {
             kept_tries: limits.kept_tries,
             refusal_pause: limits.refusal_pause,
+        },
+        probes: ProbeLimits {
+            tries: limits.probe_tries,
+            timeout: limits.probe_timeout,
         },
         max_tools: limits.max_concurrent_activities,
     })

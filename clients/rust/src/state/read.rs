@@ -69,6 +69,7 @@ fn note(event: NoteEvent, data: Fields<'_>) -> Option<ItemKind> {
     match event {
         NoteEvent::ContextCompacted
         | NoteEvent::ModelFallback
+        | NoteEvent::OutcomeProbed
         | NoteEvent::PatternMatch
         | NoteEvent::SkillMatched
         | NoteEvent::SkillExecutionStart

@@ -40,6 +40,7 @@ export function itemOf(data: JsonObject, base: ItemBase): Item | undefined {
       return assistantMessage(data, base);
     case "context_compacted":
     case "model_fallback":
+    case "outcome_probed":
     case "pattern_match":
     case "skill_matched":
     case "skill_execution_start":

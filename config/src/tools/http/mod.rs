@@ -19,7 +19,10 @@ use self::{
     headers::{Headers, ToolAuthTable},
     signing::SigningTable,
 };
-use super::description::{WrittenEffect, WrittenTitle, checked_schema, checked_title};
+use super::{
+    description::{WrittenEffect, WrittenTitle, checked_schema, checked_title},
+    probe::{Asked, check_probe},
+};
 use crate::{
     checker::Checker,
     forms::{Form, HOUR, Number, OneOf, SECOND, Text, Time, Words, Written},
@@ -53,6 +56,7 @@ pub(crate) struct HttpToolTable {
     timeout: Option<Written<Time<SECOND, HOUR>>>,
     max_response_bytes: Option<Written<ResponseBytes>>,
     idempotency_header: Option<Spanned<String>>,
+    probe: Option<Spanned<String>>,
 }
 
 impl Words for Method {
@@ -76,7 +80,27 @@ pub(crate) fn check(
             tools.extend(table.check(name, check));
         }
     }
+    check_probes(tables, &tools, check);
     tools
+}
+
+/// Checks that every probe is another HTTP tool that only reads and has no probe itself.
+fn check_probes(
+    tables: &BTreeMap<Spanned<String>, HttpToolTable>,
+    tools: &[HttpToolDefinition],
+    check: &mut Checker<'_>,
+) {
+    let find = |name: &str| tools.iter().find(|tool| tool.spec.name == name);
+    for (name, table) in tables {
+        let (Some(probe), Some(tool)) = (&table.probe, find(name.get_ref())) else {
+            continue;
+        };
+        let asked = find(probe.get_ref()).map(|asked| Asked {
+            effect: Some(&asked.spec.effect),
+            has_probe: asked.probe.is_some(),
+        });
+        check_probe(check, probe, "`[tools]`", &tool.spec.effect, asked);
+    }
 }
 
 impl HttpToolTable {
@@ -111,6 +135,7 @@ impl HttpToolTable {
             headers,
             secrets,
             signing,
+            probe: self.probe.as_ref().map(|probe| probe.get_ref().clone()),
             idempotency_header: idempotency_header?,
             timeout,
             max_response_bytes,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use everturn_supervisor::launch::Launch;
 use everturn_tools::{
     Effect,
-    mcp::{OAuthOptions, PerTenant, SecretFile, ServerLocation, ServerOptions},
+    mcp::{ALL_TOOLS, OAuthOptions, PerTenant, SecretFile, ServerLocation, ServerOptions},
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -16,7 +16,10 @@ use crate::{
     forms::{DAY, Form, HttpUrl, MINUTE, Number, OneOf, SECOND, Time, Variable, Written},
     processes::{ProcessRules, ProcessTable},
     tenants::{self, TenantList},
-    tools::description::WrittenTitle,
+    tools::{
+        description::WrittenTitle,
+        probe::{Asked, check_probe},
+    },
 };
 
 type MessageBytes = Number<1024, { 64 << 20 }, usize>;
@@ -37,6 +40,7 @@ pub(crate) struct McpTable {
     headers_env: BTreeMap<Spanned<String>, Written<Variable>>,
     effects: BTreeMap<String, Written<OneOf<Effect>>>,
     titles: BTreeMap<String, WrittenTitle>,
+    probes: BTreeMap<String, Spanned<String>>,
     env_file: BTreeMap<Spanned<String>, Spanned<String>>,
     headers_file: BTreeMap<Spanned<String>, Spanned<String>>,
     tools: Option<Vec<String>>,
@@ -80,12 +84,14 @@ impl McpTable {
         let effects = self.effects.iter();
         let effects =
             effects.filter_map(|(tool, effect)| Some((tool.clone(), check.value(effect)?)));
-        let effects = effects.collect();
+        let effects: BTreeMap<_, _> = effects.collect();
+        let probes = self.probes(name, &effects, check);
         let titles = self.titles.iter();
         let titles = titles.filter_map(|(tool, title)| Some((tool.clone(), check.value(title)?)));
         Some(ServerOptions {
             effects,
             titles: titles.collect(),
+            probes,
             per_tenant: self.per_tenant(check),
             instructions: self.instructions.unwrap_or(default.instructions),
             tell_caller: self.tell_caller.unwrap_or(default.tell_caller),
@@ -111,6 +117,33 @@ impl McpTable {
         self.per
             .as_ref()
             .map_or(PerWord::Worker, |per| *per.get_ref())
+    }
+
+    /// Returns the probes by tool. Only the server knows an effect without an entry, and which tools it has.
+    fn probes(
+        &self,
+        server: &Spanned<String>,
+        effects: &BTreeMap<String, Effect>,
+        check: &mut Checker<'_>,
+    ) -> BTreeMap<String, String> {
+        let effect_of = |tool: &String| effects.get(tool).or_else(|| effects.get(ALL_TOOLS));
+        let has = |tool: &String| {
+            let only = self.tools.as_ref();
+            only.is_none_or(|only| only.contains(tool))
+        };
+        let source = format!("`tools` of `[mcp.{}]`", server.get_ref());
+        let mut probes = BTreeMap::new();
+        for (tool, probe) in &self.probes {
+            let name = probe.get_ref();
+            let asked = has(name).then(|| Asked {
+                effect: effect_of(name),
+                has_probe: self.probes.contains_key(name),
+            });
+            let effect = effect_of(tool).unwrap_or(&Effect::Once);
+            check_probe(check, probe, &source, effect, asked);
+            probes.insert(tool.clone(), name.clone());
+        }
+        probes
     }
 
     /// Returns the limits of connections per tenant or per person, or `None` when all tenants share a connection.

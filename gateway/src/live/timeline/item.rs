@@ -207,6 +207,8 @@ kinds! {
     ContextCompacted = "context_compacted",
     /// A step's change to the next model of the chain.
     ModelFallback = "model_fallback",
+    /// The answer of a probe about a call with an unknown outcome.
+    OutcomeProbed = "outcome_probed",
 }
 
 impl TimelineItem {
@@ -247,6 +249,7 @@ impl TimelineItem {
             EventType::SubAgentStart => note(TimelineItemKind::SubAgentStart),
             EventType::ContextCompacted => note(TimelineItemKind::ContextCompacted),
             EventType::ModelFallback => note(TimelineItemKind::ModelFallback),
+            EventType::OutcomeProbed => note(TimelineItemKind::OutcomeProbed),
             EventType::PatternMatch
             | EventType::SkillMatched
             | EventType::SkillExecutionStart

@@ -178,7 +178,7 @@ fn a_lost_record_is_made_anew_from_the_assistants_row() {
 }
 
 #[test]
-fn a_tool_emits_only_what_a_tool_may_emit() {
+fn an_end_has_only_the_events_of_a_tool_and_of_its_probe() {
     let unknown = EventType::Unknown("from_the_future".into());
     for event_type in EventType::ALL.iter().chain([&unknown]) {
         let mut done = tool("exec_a", Effect::Read, ToolStatus::Completed);
@@ -192,11 +192,7 @@ fn a_tool_emits_only_what_a_tool_may_emit() {
         };
         let batch = build(&observe(0, "exec_a", None), &snapshot).unwrap();
         let is_saved = types(&batch) == [event_type.as_str(), "observe"];
-        assert_eq!(
-            is_saved,
-            event_type.may_be_emitted_by_tools(),
-            "{event_type}"
-        );
+        assert_eq!(is_saved, event_type.may_be_in_tool_end(), "{event_type}");
         assert!(is_saved || types(&batch) == ["observe"], "{event_type}");
     }
 }

@@ -46,6 +46,7 @@ pub(crate) mod mcp;
 mod memory_share;
 mod models;
 pub(crate) mod operations;
+mod outcomes;
 mod output;
 mod own_tools;
 mod owners;

@@ -30,6 +30,7 @@ NOTES = frozenset(
     {
         "context_compacted",
         "model_fallback",
+        "outcome_probed",
         "pattern_match",
         "skill_matched",
         "skill_execution_start",
