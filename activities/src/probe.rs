@@ -112,13 +112,8 @@ impl Prober<'_> {
         let duration_ms = call.duration_ms.saturating_add(took);
         let outcome = outcome_of(found.as_ref());
         tracing::info!(probe, %outcome, failure, execution_id = call.key.execution_id, "a probe was asked for the outcome of a call");
-        let event = event(
-            &call,
-            &probe,
-            outcome,
-            found.is_none().then_some(failure),
-            made,
-        );
+        let failure = found.is_none().then_some(failure.as_str());
+        let event = event(&call, &probe, outcome, failure, made);
         let mut end = match found {
             Some(Found::Happened(result)) => {
                 let result = files::keep(self.blobs, attempt, call.key, result).await?;
@@ -224,7 +219,7 @@ fn event(
     call: &OpenCall<'_>,
     probe: &str,
     outcome: ToolOutcome,
-    failure: Option<String>,
+    failure: Option<&str>,
     tries: u32,
 ) -> (EventType, Json) {
     let OpenCall { key, record, .. } = call;
@@ -246,7 +241,7 @@ fn event(
 /// The most characters of a probe's failure in the event.
 const MAX_FAILURE_CHARS: usize = 2000;
 
-fn bounded(failure: String) -> String {
+fn bounded(failure: &str) -> String {
     failure.chars().take(MAX_FAILURE_CHARS).collect()
 }
 

@@ -13,7 +13,6 @@ use everturn_proto::{
     Json,
     limits::TOOL_ATTEMPTS,
     turn::{AgentDefinition, RunToolRequest, RunToolResult, ToolCall},
-    words::FailureCode,
 };
 use everturn_store::{
     BlobFiles, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnInputs,
@@ -101,13 +100,13 @@ impl ToolRunner {
                         .await?;
                     return Err(elsewhere);
                 }
-                match missing {
-                    Some(_) => ToolEnd::failed(&removed_tool(&record.call.tool_name), 0),
-                    None => {
-                        let ran = self.run(attempt, &key, &record, &caller).await?;
-                        self.end(attempt, &key, &record, &caller, ran).await?
+                let ran = match missing {
+                    Some(_) => {
+                        Ran::Ended(ToolEnd::failed(&removed_tool(&record.call.tool_name), 0))
                     }
-                }
+                    None => self.run(attempt, &key, &record, &caller).await?,
+                };
+                self.end(attempt, &key, &record, &caller, ran).await?
             }
         };
         at("tool.before_record").await;

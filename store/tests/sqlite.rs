@@ -351,7 +351,7 @@ async fn fill(connection: &mut SqliteConnection) {
             INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at,
                 active_at, log_id)
             SELECT 'c' || n, 't', '', 'a', '', 50, '2026', '2026' || n, '2026' || n, 'log' || n FROM n;
-        INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]', NULL, NULL, NULL
+        INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', '', '[]', NULL, NULL, NULL, 0
             FROM conversations;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
             status, started_at, tenant_id) SELECT 'e' || id, id, 'm', 'e' || id, 0, 'a', 'h', 'completed', '2026', 't'

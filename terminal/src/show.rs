@@ -73,6 +73,11 @@ pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
                 ["tool_name", "outcome", "probe"].map(|key| text(&data[key]));
             format!("{tool} {outcome} ({probe})")
         }
+        EventType::OutcomeSettled => {
+            let [tool, outcome, by] =
+                ["tool_name", "outcome", "settled_by"].map(|key| text(&data[key]));
+            format!("{tool} {outcome} ({by})")
+        }
         EventType::WorkPlan => text(&data["title"]),
         EventType::PlanStepStart | EventType::PlanStepEnd => {
             format!("step {}", data["step_number"])

@@ -142,6 +142,8 @@ words! {
         ModelFallback = "model_fallback",
         /// A probe was asked whether a tool call with an unknown outcome has happened.
         OutcomeProbed = "outcome_probed",
+        /// A person settled the unknown outcome of a tool call.
+        OutcomeSettled = "outcome_settled",
         /// A tool recognised a pattern.
         PatternMatch = "pattern_match",
         /// The model chose a skill.

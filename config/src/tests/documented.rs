@@ -51,14 +51,14 @@ fn documented_tables() -> Tables {
 /// not a table of keys.
 fn accepted_keys(table: &str) -> Option<BTreeSet<String>> {
     let text = if table.is_empty() {
-        "probe = 1".to_owned()
+        "no_such_key = 1".to_owned()
     } else {
-        format!("[{table}]\nprobe = 1")
+        format!("[{table}]\nno_such_key = 1")
     };
     let error = toml::from_str::<File>(&text).unwrap_err();
     let (_, expected) = error
         .message()
-        .split_once("unknown field `probe`, expected ")?;
+        .split_once("unknown field `no_such_key`, expected ")?;
     let words = expected.split('`').skip(1).step_by(2);
     Some(words.map(str::to_owned).collect())
 }

@@ -337,19 +337,24 @@ async fn an_open_stream_ends_with_its_key() {
 async fn allowing_tools_is_a_right_of_its_own() {
     let gateway = gateway(config()).await;
     gateway.store.add("c", "acme");
-    let route = ("POST", "/conversations/c/approvals/exec_1");
     let may_not = key(&gateway, Access::tenant("acme"), "read write", None).await;
-    let answer = gateway.bearer(route, &may_not.reveal()).await;
-    answer.assert_problem(403, "insufficient_scope");
-    assert!(
-        answer
-            .header("www-authenticate")
-            .contains(r#"scope="approve""#)
-    );
     let may = key(&gateway, Access::tenant("acme"), "approve", None).await;
-    // It comes as far as its body, which does not suit this route.
-    gateway
-        .bearer(route, &may.reveal())
-        .await
-        .assert_problem(400, "invalid_body");
+    for path in [
+        "/conversations/c/approvals/exec_1",
+        "/conversations/c/tool-calls/exec_1/outcome",
+    ] {
+        let route = ("POST", path);
+        let answer = gateway.bearer(route, &may_not.reveal()).await;
+        answer.assert_problem(403, "insufficient_scope");
+        assert!(
+            answer
+                .header("www-authenticate")
+                .contains(r#"scope="approve""#)
+        );
+        // It comes as far as its body, which does not suit this route.
+        gateway
+            .bearer(route, &may.reveal())
+            .await
+            .assert_problem(400, "invalid_body");
+    }
 }

@@ -9,6 +9,7 @@ mod events;
 mod executions;
 mod messages;
 mod names;
+mod outcomes;
 mod outside;
 mod problems;
 mod tool_results;

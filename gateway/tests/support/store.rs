@@ -17,10 +17,11 @@ use everturn_store::{
     EventLog, EventPage, EventReader, InboxCall, InboxCursor, ListPage, ListQuery, ListVersion,
     McpCall, McpCallCursor, MessageCancel, MessageQueue, NewAnswer, NewAuditEntry, NewBlob,
     NewConversation, NewMessage, NotedAnswer, OutsideTool, OutsideTools, PageLimit, PastCall,
-    PastCallContent, PastCalls, PastTry, Proposal, QueuedMessage, ResultRange, ResultSender,
-    ResultSlice, ResumePoint, RetryTurn, ShownConversation, StepUsage, StoreError, StoredBlob,
-    TenantUsage, ToolEnd, ToolExecution, ToolResults, ToolUsageDay, ToolUsageQuery, TriesOf,
-    TurnResult, TurnResults, UsageDay, UsageQuery, WaitingCall, WantedLinks, sqlite::SqliteStore,
+    PastCallContent, PastCalls, PastTry, PersonsOutcome, Proposal, QueuedMessage, ResultRange,
+    ResultSender, ResultSlice, ResumePoint, RetryTurn, SettledOutcome, ShownConversation,
+    StepUsage, StoreError, StoredBlob, TenantUsage, ToolEnd, ToolExecution, ToolResults,
+    ToolUsageDay, ToolUsageQuery, TriesOf, TurnResult, TurnResults, UsageDay, UsageQuery,
+    WaitingCall, WantedLinks, sqlite::SqliteStore,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -173,6 +174,9 @@ pass_on! { OutsideTools:
     note_answer(
         access: &Access, conversation: &str, execution: &str, answer: NewAnswer<'_>, audit: Option<&NewAuditEntry>
     ) -> NotedAnswer;
+    settle_outcome(
+        access: &Access, conversation: &str, outcome: &PersonsOutcome, audit: &NewAuditEntry
+    ) -> SettledOutcome;
     approval_inbox(
         access: &Access, after: Option<&InboxCursor>, limit: PageLimit
     ) -> (Vec<InboxCall>, bool);

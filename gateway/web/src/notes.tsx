@@ -24,6 +24,8 @@ function sentence({ event, data }: Note): string {
       return of.fallback(text(data, "from"), text(data, "to"), text(data, "code"));
     case "outcome_probed":
       return of.probed(text(data, "tool_name"), text(data, "outcome"));
+    case "outcome_settled":
+      return of.settled(text(data, "tool_name"), text(data, "outcome"), text(data, "settled_by"));
     case "skill_matched":
       return of.skillMatched(text(data, "skill_name"));
     case "skill_execution_start":

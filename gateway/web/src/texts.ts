@@ -191,6 +191,8 @@ const EN = {
         : outcome === "not_happened"
           ? `A probe found that the call of ${tool} did not happen.`
           : `A probe could not tell whether the call of ${tool} happened.`,
+    settled: (tool: string, outcome: string, by: string) =>
+      `${by === "" ? "A person" : by} settled that the call of ${tool} ${outcome === "happened" ? "happened" : "did not happen"}.`,
     pattern: "A tool recognised a pattern.",
     skillMatched: (name: string) => `The model chose the skill “${name}”.`,
     skillStarts: (name: string) => `The model is given the instructions of the skill “${name}”.`,
@@ -459,6 +461,8 @@ const ZH: typeof EN = {
         : outcome === "not_happened"
           ? `探测表明 ${tool} 的调用没有发生。`
           : `探测无法判断 ${tool} 的调用是否发生。`,
+    settled: (tool, outcome, by) =>
+      `${by === "" ? "有人" : by}确认 ${tool} 的调用${outcome === "happened" ? "已经发生" : "没有发生"}。`,
     pattern: "某个工具识别出一个模式。",
     skillMatched: (name) => `模型选择了技能“${name}”。`,
     skillStarts: (name) => `正在把技能“${name}”的说明交给模型。`,

@@ -360,6 +360,8 @@ test("what happened beside the conversation is told in sentences", async () => {
     { type: "model_fallback", data: { from: "a/one", to: "b/two", code: "llm_overloaded", message: "…" } },
     { type: "skill_matched", data: { skill_name: "<b>pdf</b>", execution_id: "e" } },
     { type: "pattern_match", data: { anything: 1 } },
+    { type: "outcome_probed", data: { tool_name: "pay", outcome: "unknown", probe: "find", execution_id: "e" } },
+    { type: "outcome_settled", data: { tool_name: "pay", outcome: "happened", settled_by: "ann", execution_id: "e" } },
     { type: "assistant_message", data: { content: "Half", finish: "length", message_id: "a", agent_execution_id: "run" } },
     { type: "error", data: { code: "llm_bad_request", message: "No.", usage: { input_tokens: 3, output_tokens: 4 }, cost_usd: "0.5" } },
   ];
@@ -372,6 +374,8 @@ test("what happened beside the conversation is told in sentences", async () => {
     "The model a/one failed (llm_overloaded). b/two goes on.",
     "The model chose the skill “<b>pdf</b>”.",
     "A tool recognised a pattern.",
+    "A probe could not tell whether the call of pay happened.",
+    "ann settled that the call of pay happened.",
   ]);
   await see(page, ".hint", "The answer was cut at the limit of tokens.");
   await page.locator(".note summary").first().click();

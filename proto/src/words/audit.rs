@@ -43,6 +43,8 @@ words! {
         RetentionRun = "retention_run",
         /// An approval was answered.
         ApprovalAnswered = "approval_answered",
+        /// A person settled the unknown outcome of a tool call.
+        OutcomeSettled = "outcome_settled",
         /// A turn continued after the loss of its workflow.
         TurnResumed = "turn_resumed",
         /// A failed turn was retried.

@@ -47,6 +47,8 @@ words! {
         ModelFallback = "model_fallback",
         /// A probe was asked whether a tool call with an unknown outcome has happened.
         OutcomeProbed = "outcome_probed",
+        /// A person settled the unknown outcome of a tool call.
+        OutcomeSettled = "outcome_settled",
     }
 }
 
@@ -75,6 +77,7 @@ impl EventType {
             | Self::ContextCompacted
             | Self::ModelFallback
             | Self::OutcomeProbed
+            | Self::OutcomeSettled
             | Self::Unknown(_) => false,
         }
     }
@@ -103,6 +106,7 @@ impl EventType {
             | Self::ContextCompacted
             | Self::ModelFallback
             | Self::OutcomeProbed
+            | Self::OutcomeSettled
             | Self::Unknown(_) => false,
         }
     }
@@ -139,6 +143,7 @@ impl EventType {
             | Self::ContextCompacted
             | Self::ModelFallback
             | Self::OutcomeProbed
+            | Self::OutcomeSettled
             | Self::Unknown(_) => false,
         }
     }

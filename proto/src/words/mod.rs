@@ -29,8 +29,7 @@ pub use self::{
     refusals::PayloadRefusal,
     tools::{
         DELEGATE_TOOL, Effect, FIND_TOOLS_TOOL, Hook, READ_RESULT_TOOL, ToolKind, ToolOutcome,
-        ToolStatus,
-        remote_failure,
+        ToolStatus, remote_failure,
     },
     turns::{
         AgentExecutionStatus, CheckpointType, ConversationStatus, FinishReason, MessageRole,

@@ -105,6 +105,8 @@ CREATE TABLE messages (
     model TEXT,
     -- Why the turn of the message must end. Set while the message waits or its turn runs.
     cancel_reason TEXT,
+    -- Raised by each change of the message or of an earlier message of the thread. A worker compares it with its last read.
+    revision BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (conversation_id, id),
     UNIQUE (conversation_id, client_message_id),
     UNIQUE (conversation_id, sequence_number),

@@ -12,13 +12,14 @@
 -- :read_cut bigint  The last event before the cut of the last read: 0 without a cut, -1 without an earlier read.
 -- :read_sequence bigint  The last event of the last read, or -1.
 -- :read_created_at timestamp?  The creation time of the last event of the last read.
+-- :read_revision bigint  The revision of the last message of the last read.
 SELECT *
 FROM (
     SELECT found.*, ROW_NUMBER() OVER in_order AS page_rank, SUM(bytes) OVER in_order AS total_bytes
     FROM (
         SELECT
             role, content, tool_calls, tool_results, attachments, sequence_number, id, agent_execution_id, created_at,
-            is_kept, rank,
+            revision, is_kept, rank,
             CAST(
                 OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT))
                 + OCTET_LENGTH(CAST(tool_results AS TEXT))
@@ -29,7 +30,8 @@ FROM (
                 0 AS rank, 'summary' AS role, summary AS content,
                 CAST('[]' AS JSON) AS tool_calls, CAST('[]' AS JSON) AS tool_results,
                 CAST('[]' AS JSON) AS attachments,
-                through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at, FALSE AS is_kept
+                through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at,
+                0 AS revision, FALSE AS is_kept
             FROM (
                 SELECT summary, through_sequence, created_at FROM context_cuts
                 WHERE conversation_id = :conversation_id AND thread = :thread
@@ -50,12 +52,13 @@ FROM (
                     SELECT 1 FROM messages
                     WHERE conversation_id = :conversation_id AND thread = :thread
                         AND sequence_number = :read_sequence AND created_at = :read_created_at
+                        AND revision = :read_revision
                 )
             )
             UNION ALL
             SELECT
                 1 AS rank, role, content, tool_calls, tool_results, attachments, sequence_number, id,
-                agent_execution_id, created_at, TRUE AS is_kept
+                agent_execution_id, created_at, revision, TRUE AS is_kept
             FROM (
                 SELECT unnest(kept_message_ids) AS kept_id
                 FROM (
@@ -83,6 +86,7 @@ FROM (
                         SELECT 1 FROM messages
                         WHERE conversation_id = :conversation_id AND thread = :thread
                             AND sequence_number = :read_sequence AND created_at = :read_created_at
+                            AND revision = :read_revision
                     )
                 )
             UNION ALL
@@ -90,7 +94,7 @@ FROM (
             FROM (
                 SELECT
                     2 AS rank, role, content, tool_calls, tool_results, attachments, sequence_number, id,
-                    agent_execution_id, created_at, FALSE AS is_kept
+                    agent_execution_id, created_at, revision, FALSE AS is_kept
                 FROM messages
                 WHERE conversation_id = :conversation_id AND thread = :thread
                     AND sequence_number > CASE WHEN (
@@ -104,6 +108,7 @@ FROM (
                             SELECT 1 FROM messages
                             WHERE conversation_id = :conversation_id AND thread = :thread
                                 AND sequence_number = :read_sequence AND created_at = :read_created_at
+                                AND revision = :read_revision
                         )
                     ) THEN :read_sequence
                     ELSE COALESCE((

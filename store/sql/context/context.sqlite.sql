@@ -12,13 +12,14 @@
 -- :read_cut bigint  The last event before the cut of the last read: 0 without a cut, -1 without an earlier read.
 -- :read_sequence bigint  The last event of the last read, or -1.
 -- :read_created_at timestamp?  The creation time of the last event of the last read.
+-- :read_revision bigint  The revision of the last message of the last read.
 SELECT *
 FROM (
     SELECT found.*, ROW_NUMBER() OVER in_order AS page_rank, SUM(bytes) OVER in_order AS total_bytes
     FROM (
         SELECT
             role, content, tool_calls, tool_results, attachments, sequence_number, id, agent_execution_id, created_at,
-            is_kept, rank,
+            revision, is_kept, rank,
             CAST(
                 OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT))
                 + OCTET_LENGTH(CAST(tool_results AS TEXT))
@@ -28,7 +29,8 @@ FROM (
             SELECT
                 0 AS rank, 'summary' AS role, summary AS content,
                 '[]' AS tool_calls, '[]' AS tool_results, '[]' AS attachments,
-                through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at, FALSE AS is_kept
+                through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at,
+                0 AS revision, FALSE AS is_kept
             FROM (
                 SELECT summary, through_sequence, created_at FROM context_cuts
                 WHERE conversation_id = :conversation_id AND thread = :thread
@@ -49,12 +51,13 @@ FROM (
                     SELECT 1 FROM messages
                     WHERE conversation_id = :conversation_id AND thread = :thread
                         AND sequence_number = :read_sequence AND created_at = :read_created_at
+                        AND revision = :read_revision
                 )
             )
             UNION ALL
             SELECT
                 1 AS rank, role, content, tool_calls, tool_results, attachments, sequence_number, id,
-                agent_execution_id, created_at, TRUE AS is_kept
+                agent_execution_id, created_at, revision, TRUE AS is_kept
             FROM messages
             WHERE conversation_id = :conversation_id
                 AND id IN (SELECT value FROM json_each((
@@ -74,6 +77,7 @@ FROM (
                         SELECT 1 FROM messages
                         WHERE conversation_id = :conversation_id AND thread = :thread
                             AND sequence_number = :read_sequence AND created_at = :read_created_at
+                            AND revision = :read_revision
                     )
                 )
             UNION ALL
@@ -81,7 +85,7 @@ FROM (
             FROM (
                 SELECT
                     2 AS rank, role, content, tool_calls, tool_results, attachments, sequence_number, id,
-                    agent_execution_id, created_at, FALSE AS is_kept
+                    agent_execution_id, created_at, revision, FALSE AS is_kept
                 FROM messages
                 WHERE conversation_id = :conversation_id AND thread = :thread
                     AND sequence_number > CASE WHEN (
@@ -95,6 +99,7 @@ FROM (
                             SELECT 1 FROM messages
                             WHERE conversation_id = :conversation_id AND thread = :thread
                                 AND sequence_number = :read_sequence AND created_at = :read_created_at
+                                AND revision = :read_revision
                         )
                     ) THEN :read_sequence
                     ELSE COALESCE((

@@ -109,8 +109,8 @@ pub use self::{
     messages::{MessageCancel, MessageQueue, NewMessage, QueuedMessage, RetryTurn, TakenBy},
     model_calls::ModelCalls,
     outside::{
-        ClientToolClaim, InboxCall, InboxCursor, NewAnswer, NotedAnswer, OutsideTool, OutsideTools,
-        Proposal, ResultSender,
+        ClientToolClaim, InboxCall, InboxCursor, NewAnswer, NotedAnswer, OutcomeRefusal,
+        OutsideTool, OutsideTools, PersonsOutcome, Proposal, ResultSender, SettledOutcome,
     },
     owners::{ChangedOwner, OwnerChange, OwnerRefusal, OwnerState, Owners, Reach, RefusedOwner},
     page_limit::PageLimit,

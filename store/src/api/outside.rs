@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     ConversationName, Json,
+    event::OutcomeSettled,
     turn::{ResolveApproval, SavedApproval},
-    words::{ApprovalState, ToolKind, ToolStatus},
+    words::{ApprovalState, ToolKind, ToolOutcome, ToolStatus},
 };
 
 use super::{
@@ -55,6 +56,17 @@ pub trait OutsideTools: Send + Sync {
         answer: NewAnswer<'_>,
         audit: Option<&NewAuditEntry>,
     ) -> Result<NotedAnswer>;
+
+    /// Settles the outcome of a call whose outcome is unknown: appends the event, ends the call as the person says, and puts
+    /// the end into the transcript, from which later model calls are made. The audit entry is stored together with the
+    /// outcome. A repeated request changes nothing but the audit trail, and gets the stored event.
+    async fn settle_outcome(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        outcome: &PersonsOutcome,
+        audit: &NewAuditEntry,
+    ) -> Result<SettledOutcome>;
 
     /// Returns the tenant's calls that wait for an approval, the nearest deadline first, up to `limit`, and true if more
     /// calls wait. An owner gets the calls of the owner's conversations, and the calls that need another person
@@ -116,6 +128,41 @@ pub enum NotedAnswer {
     NeedsOther,
     /// The note is refused: the call is unknown, or has the most answers already.
     TooMany,
+}
+
+/// The outcome of a tool call with an unknown outcome, as a person says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PersonsOutcome {
+    /// The tool execution.
+    pub execution_id: String,
+    /// Whether the call has happened.
+    pub outcome: ToolOutcome,
+    /// The result of the call, if the person knows the result.
+    pub result: Option<Json>,
+    /// The person's words; may be empty.
+    pub comment: String,
+    /// The person, authenticated by the gateway; empty if unknown.
+    pub settled_by: String,
+}
+
+/// The result of settling an outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SettledOutcome {
+    /// The outcome is settled as requested, now or before. The event tells who settled the outcome first.
+    Settled(OutcomeSettled),
+    /// The outcome is not settled as requested.
+    Refused(OutcomeRefusal),
+}
+
+/// The reason why an outcome is not settled as requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutcomeRefusal {
+    /// The caller's conversation has no such call.
+    NoCall,
+    /// The outcome of the call is not unknown, or its observe is not saved yet.
+    Known,
+    /// A person has settled the outcome in another way.
+    SettledOtherwise,
 }
 
 /// A call in the inbox of approvals.

@@ -77,8 +77,8 @@ pub struct ModelContext {
     pub goes_on: bool,
 }
 
-/// A caller's earlier read of a thread. The read part of a thread never changes, except at a new cut, or after the
-/// database went back to an earlier point.
+/// A caller's earlier read of a thread. The read part of a thread never changes, except at a new cut, at a settled outcome
+/// (which raises the revision of the last message), or after the database went back to an earlier point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadBefore {
     /// The last event before the cut; 0 without a cut.
@@ -87,6 +87,8 @@ pub struct ReadBefore {
     pub last_sequence: u32,
     /// The creation time of the last message.
     pub last_created_at: DateTime<Utc>,
+    /// The revision of the last message.
+    pub last_revision: u32,
 }
 
 impl ReadBefore {
@@ -101,6 +103,7 @@ impl ReadBefore {
             cut: summary.map_or(0, |summary| summary.sequence_number),
             last_sequence: last.sequence_number,
             last_created_at: last.created_at,
+            last_revision: last.revision,
         })
     }
 
@@ -137,6 +140,10 @@ pub struct ContextMessage {
     pub agent_execution_id: String,
     /// The time of creation.
     pub created_at: DateTime<Utc>,
+    /// The number of changes of the message, or of an earlier message of the thread, after the message was added. 0 for a
+    /// summary, and in the input of a past call.
+    #[sqlx(try_from = "i64", default)]
+    pub revision: u32,
     /// True for a message before the newest cut that remains in the context.
     pub is_kept: bool,
 }
@@ -154,6 +161,7 @@ impl ContextMessage {
             id: String::new(),
             agent_execution_id: String::new(),
             created_at: DateTime::default(),
+            revision: 0,
             is_kept: false,
         }
     }

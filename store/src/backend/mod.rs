@@ -22,7 +22,7 @@
 //! SQLite: a transaction that writes locks the whole file. PostgreSQL (READ COMMITTED):
 //! 1. A call locks the conversation's row first if the call numbers events, counts or removes waiting messages, or
 //!    removes a conversation (`begin_turn`, `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`,
-//!    `cancel_message`, `read_inbox` with contents of signals, `delete_conversation`, `remove_expired`, and
+//!    `cancel_message`, `settle_outcome`, `read_inbox` with contents of signals, `delete_conversation`, `remove_expired`, and
 //!    `note_failed_call` when another model is called next). Therefore a conversation's transactions run one after
 //!    another. A transaction reads its data in statements after the locking statement, because later statements see
 //!    every commit of the previous transaction. Numbers are taken under the lock, and the lock ends after the commit is
@@ -129,6 +129,7 @@
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |
 //! | `add_blob` | 3; of an object: 4 · `add_blob_of`: the same · `remove_unattached`: 3 or 5 |
 //! | `store_result`, `note_answer` | 2; with an entry of the audit trail: 5 |
+//! | `settle_outcome` | about 15 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
 mod after_turn;
@@ -154,6 +155,7 @@ mod leases;
 pub(crate) mod list_changes;
 mod lock;
 pub(crate) mod messages;
+mod outcomes;
 mod outside;
 mod owners;
 mod past_calls;

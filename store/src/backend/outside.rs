@@ -13,7 +13,7 @@ use super::{
     dialect::{Parts, WRITES_IN_PARTS},
     key_of_caller,
     list_changes::{self, Change},
-    runnable_approvals,
+    outcomes, runnable_approvals,
     statement::Statement as _,
     statements::outside::{
         self, ApprovalInbox, ClaimClientTool, NoteAnswer, Proposals, SavedAnswer, StoreResult,
@@ -24,7 +24,8 @@ use super::{
 use crate::{
     api::{
         Access, ClientToolClaim, InboxCall, InboxCursor, NewAnswer, NewAuditEntry, NotedAnswer,
-        OutsideTool, OutsideTools, PageLimit, Proposal, Result, ResultSender, StepKey, ToolEnd,
+        OutsideTool, OutsideTools, PageLimit, PersonsOutcome, Proposal, Result, ResultSender,
+        SettledOutcome, StepKey, ToolEnd,
     },
     batch::completion_id,
     columns::now,
@@ -263,6 +264,20 @@ impl OutsideTools for Database {
             }
         }
         Ok(NotedAnswer::Noted)
+    }
+
+    async fn settle_outcome(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        outcome: &PersonsOutcome,
+        audit: &NewAuditEntry,
+    ) -> Result<SettledOutcome> {
+        let is_made = |done: &SettledOutcome| matches!(done, SettledOutcome::Settled(_));
+        self.audited(Some(audit), is_made, async |connection| {
+            outcomes::settle(connection, access, conversation_id, outcome).await
+        })
+        .await
     }
 
     async fn approval_inbox(

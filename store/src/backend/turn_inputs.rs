@@ -76,6 +76,7 @@ impl TurnInputs for Database {
             read_cut: read.map_or(NOTHING_READ, |read| i64::from(read.cut)),
             read_sequence: read.map_or(NOTHING_READ, |read| i64::from(read.last_sequence)),
             read_created_at: read.map(|read| read.last_created_at),
+            read_revision: read.map_or(NOTHING_READ, |read| i64::from(read.last_revision)),
         };
         let query = select.query_as()?;
         let rows: Vec<RankedRow<ContextMessage>> =

@@ -38,6 +38,10 @@ pub fn key(request: &BatchRequest) -> String {
             let execution_id = &answer.execution_id;
             format!("{message_id}/{agent_execution_id}/{step}/approval/{execution_id}")
         }
+        Save::Outcome(settled) => {
+            let execution_id = &settled.execution_id;
+            format!("{message_id}/{agent_execution_id}/{step}/outcome/{execution_id}")
+        }
         Save::SubAgentStart(_) => format!("{message_id}/{agent_execution_id}/start"),
         Save::End(_) => end_key(message_id, agent_execution_id),
     }

@@ -12,6 +12,7 @@
 //! - `compaction.rs`: the summary in place of older messages
 //! - `emitted.rs`: events from tools themselves, and the work plans that the events change
 //! - `outside.rs`: requests to a person or the client, and the answers
+//! - `outcome.rs`: the outcome of a tool call, as a person says
 //! - `delegation.rs`: whether a sub-agent may start, its first batch, and the result for the `delegate` call
 //!
 //! No I/O, no clock and no randomness may be here.
@@ -23,6 +24,7 @@ mod emitted;
 mod end;
 mod keys;
 mod observe;
+mod outcome;
 mod outside;
 mod request;
 mod rows;
@@ -34,6 +36,7 @@ mod thought;
 pub use delegation::{Delegator, Refusal, Task, task};
 use emitted::changed_plan;
 pub use keys::{checkpoint_id, completion_id, end_key, event_id, key, user_message_key};
+pub use outcome::shown_result;
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
 pub use rows::{
     Batch, ContextCut, DelegateCallEnd, NewEvent, ObservedStep, ObservedTool, SavedAnswer,
@@ -73,6 +76,7 @@ pub fn asks_outside(request: &BatchRequest, snapshot: &Snapshot) -> bool {
         | Save::Observe { .. }
         | Save::SubAgentStart(_)
         | Save::ModelFallback(_)
+        | Save::Outcome(_)
         | Save::End(_) => false,
     }
 }
@@ -93,6 +97,10 @@ pub fn needs(request: &BatchRequest) -> Needs {
             ..Needs::default()
         },
         Save::SubAgentStart(_) | Save::ModelFallback(_) => Needs::default(),
+        Save::Outcome(settled) => Needs {
+            tools: ToolsNeeded::One(settled.execution_id.clone()),
+            ..Needs::default()
+        },
         Save::Approval(answer) => Needs {
             tools: ToolsNeeded::One(answer.execution_id.clone()),
             ..Needs::default()
@@ -131,6 +139,7 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
         } => builder.observe_one(execution_id, failure.as_deref())?,
         Save::SubAgentStart(start) => builder.start_sub_agent(start),
         Save::Approval(answer) => builder.approval(answer)?,
+        Save::Outcome(settled) => builder.settle(settled)?,
         Save::End(end) => builder.end(end)?,
     }
     Ok(builder.finish())
@@ -151,6 +160,7 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         | Save::CutReply
         | Save::Compaction
         | Save::ModelFallback(_)
+        | Save::Outcome(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     };
@@ -175,6 +185,7 @@ pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
         | Save::Observe { .. }
         | Save::Compaction
         | Save::ModelFallback(_)
+        | Save::Outcome(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     }

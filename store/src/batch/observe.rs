@@ -107,7 +107,7 @@ impl Builder<'_> {
     }
 
     /// Adds the step of an observed call to the batch.
-    fn add_step(&mut self, step: u32) -> Result<()> {
+    pub(super) fn add_step(&mut self, step: u32) -> Result<()> {
         let row = self.snapshot.assistant(step).ok_or_else(|| {
             let id = self.agent_execution_id();
             StoreError::Corrupt(format!("step {step} of `{id}` has tools but no row"))

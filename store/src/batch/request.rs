@@ -9,7 +9,7 @@ use everturn_proto::{
 };
 
 use crate::{
-    api::{Result, StepKey, WaitingHooks},
+    api::{PersonsOutcome, Result, StepKey, WaitingHooks},
     error::StoreError,
 };
 
@@ -49,6 +49,8 @@ pub enum Save {
     },
     /// The answer to an approval.
     Approval(SaveApproval),
+    /// The outcome of a tool call, as a person says. Only the store itself saves the batch.
+    Outcome(PersonsOutcome),
     /// The start of a sub-agent.
     SubAgentStart(SaveSubAgent),
     /// The end of an agent execution.

@@ -37,6 +37,8 @@ pub struct Batch {
     pub observed_tools: Vec<ObservedTool>,
     /// The steps of `observed_tools`.
     pub observed_steps: Vec<ObservedStep>,
+    /// The record of an observed call whose outcome a person has settled. The new end replaces "unknown".
+    pub settled_tool: Option<ToolRow>,
     /// Work plans to insert or replace.
     pub plans: Vec<WorkPlan>,
     /// Number of user messages and final assistant messages added by the batch. Lists of conversations show the total.

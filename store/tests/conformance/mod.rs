@@ -39,6 +39,7 @@ pub mod lists;
 pub mod log;
 pub mod lost;
 pub mod names;
+pub mod outcomes;
 pub mod outside;
 pub mod owners;
 pub mod past_calls;
@@ -357,6 +358,11 @@ macro_rules! conformance_suite {
             visibility::a_caller_reads_only_what_is_theirs,
             visibility::a_caller_writes_only_what_is_theirs,
             visibility::a_caller_lists_only_what_is_theirs,
+            outcomes::a_settled_outcome_is_an_event_and_changes_what_models_read,
+            outcomes::an_outcome_is_settled_once,
+            outcomes::a_call_that_did_not_happen_may_be_made_again,
+            outcomes::only_an_unknown_outcome_of_ones_own_is_settled,
+            outcomes::an_outcome_is_settled_while_its_turn_runs,
             tool_results::a_whole_result_is_read_in_slices,
             tool_results::a_slice_may_begin_anywhere,
             tool_results::a_result_is_read_by_those_who_may,

@@ -193,7 +193,7 @@ class ClientToolResult(TypedDict):
     """
 
 
-Code: TypeAlias = Literal['invalid_body', 'repeated_key', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'approval_not_remembered', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'tool_server_not_found', 'consent_needs_person', 'consent_state_refused', 'consent_of_other', 'consent_refused', 'consent_unavailable', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'not_retryable', 'approval_answered', 'approval_expired', 'approval_mismatch', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
+Code: TypeAlias = Literal['invalid_body', 'repeated_key', 'invalid_parameter', 'invalid_id', 'invalid_message', 'key_not_found', 'unknown_agent', 'unknown_model', 'bad_request', 'unauthenticated', 'insufficient_scope', 'owner_refused', 'too_many_refused_owners', 'approval_needs_other', 'approval_not_remembered', 'origin_not_allowed', 'host_not_allowed', 'not_found', 'conversation_not_found', 'tool_server_not_found', 'consent_needs_person', 'consent_state_refused', 'consent_of_other', 'consent_refused', 'consent_unavailable', 'execution_not_found', 'agent_execution_not_found', 'call_not_found', 'blob_not_found', 'method_not_allowed', 'request_timeout', 'conversation_id_taken', 'turn_running', 'turn_complete', 'no_checkpoint', 'not_retryable', 'approval_answered', 'approval_expired', 'approval_mismatch', 'outcome_known', 'outcome_settled', 'client_tool_claimed', 'client_tool_answered', 'client_tool_expired', 'turn_not_running', 'idempotency_conflict', 'conflict', 'message_too_long', 'result_too_large', 'blob_too_large', 'too_many_attachments', 'blob_type_refused', 'range_not_satisfiable', 'body_too_large', 'queue_full', 'too_many_turns', 'too_many_blobs', 'rate_limited', 'too_much_at_once', 'too_many_streams_of_owner', 'too_many_streams_of_tenant', 'too_many_streams', 'store_unavailable', 'blobs_unavailable', 'temporal_unavailable', 'turn_unavailable', 'issuer_unavailable', 'shutting_down', 'internal']
 
 
 class CodecPayload(TypedDict):
@@ -766,6 +766,26 @@ class Session(TypedDict):
     tenant: str
 
 
+class SettledToolOutcome(TypedDict):
+    """
+    The settled outcome of a call.
+    """
+
+    comment: str
+    execution_id: Id
+    outcome: Literal['happened', 'not_happened']
+    result: NotRequired[Any]
+    """
+    Result of the call, cut like every result of an event; absent without a result.
+    """
+    settled_by: str
+    """
+    The person who settled the outcome first: the owner of the credential, or the id of the key. Empty if the gateway
+    requires no credential.
+    """
+    tool_name: str
+
+
 class StoredResult(TypedDict):
     """
     A stored result.
@@ -949,7 +969,7 @@ class TimelineItem(TypedDict):
     """
     The output of a tool result, exactly as in the event.
     """
-    type: Literal['user_message', 'thought', 'tool_call', 'tool_result', 'assistant_message', 'error', 'cancelled', 'work_plan', 'step_start', 'step_end', 'approval_requested', 'approval_resolved', 'client_tool_requested', 'sub_agent_start', 'context_compacted', 'model_fallback']
+    type: Literal['user_message', 'thought', 'tool_call', 'tool_result', 'assistant_message', 'error', 'cancelled', 'work_plan', 'step_start', 'step_end', 'approval_requested', 'approval_resolved', 'client_tool_requested', 'sub_agent_start', 'context_compacted', 'model_fallback', 'outcome_probed', 'outcome_settled']
     usage: NotRequired[ItemUsage]
     """
     The tokens of the agent and its sub-agents at every level. The last item of a turn, or of a sub-agent's part,
@@ -994,6 +1014,22 @@ class ToolExecution(TypedDict):
     """
     timeout_ms: int
     tool_name: str
+
+
+class ToolOutcome(TypedDict):
+    """
+    A person's knowledge about a call whose outcome is unknown.
+    """
+
+    comment: NotRequired[str]
+    """
+    Comment for the model and the readers. At most 4 KiB.
+    """
+    outcome: Literal['happened', 'not_happened']
+    result: NotRequired[Any]
+    """
+    With `happened`: the result of the call, any JSON value of at most 1 MiB. The model reads the result.
+    """
 
 
 class ToolProgressFrame(TypedDict):

@@ -51,8 +51,9 @@ impl Fold {
     pub(super) fn apply(&mut self, data: Fields<'_>, sequence_number: u64) {
         let event_type = data.text("type");
         let end = EndKind::of(event_type);
-        // An answer's `message_id` is the answer's own id, not the turn's.
-        if self.turn.is_none() && event_type != "assistant_message" && end.is_none() {
+        // An answer's `message_id` is the answer's own id, not the turn's. An outcome may be settled after the turn's end.
+        let shows_turn = !matches!(event_type, "assistant_message" | "outcome_settled");
+        if self.turn.is_none() && shows_turn && end.is_none() {
             self.turn = data.owned_id("message_id");
         }
         let timestamp = DateTime::parse_from_rfc3339(data.text("created_at"));

@@ -70,6 +70,7 @@ fn note(event: NoteEvent, data: Fields<'_>) -> Option<ItemKind> {
         NoteEvent::ContextCompacted
         | NoteEvent::ModelFallback
         | NoteEvent::OutcomeProbed
+        | NoteEvent::OutcomeSettled
         | NoteEvent::PatternMatch
         | NoteEvent::SkillMatched
         | NoteEvent::SkillExecutionStart

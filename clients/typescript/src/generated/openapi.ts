@@ -734,6 +734,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/conversations/{id}/tool-calls/{execution_id}/outcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Settles the unknown outcome of a tool call. Needs the scope `approve`. Repeating the request is safe.
+         * @description The outcome of a call is unknown when its `observe` has `outcome_unknown`, and its tool execution has the status
+         *     `unknown`. The event `outcome_settled` tells the readers, and later LLM calls have the settled outcome in the result of
+         *     the call. Everturn does not run the tool again.
+         */
+        post: operations["settle_outcome"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/conversations/{id}/tool-executions/{execution_id}/result": {
         parameters: {
             query?: never;
@@ -1484,7 +1506,7 @@ export interface components {
             result: unknown;
         };
         /** @enum {string} */
-        Code: "invalid_body" | "repeated_key" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "approval_not_remembered" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "tool_server_not_found" | "consent_needs_person" | "consent_state_refused" | "consent_of_other" | "consent_refused" | "consent_unavailable" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "not_retryable" | "approval_answered" | "approval_expired" | "approval_mismatch" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
+        Code: "invalid_body" | "repeated_key" | "invalid_parameter" | "invalid_id" | "invalid_message" | "key_not_found" | "unknown_agent" | "unknown_model" | "bad_request" | "unauthenticated" | "insufficient_scope" | "owner_refused" | "too_many_refused_owners" | "approval_needs_other" | "approval_not_remembered" | "origin_not_allowed" | "host_not_allowed" | "not_found" | "conversation_not_found" | "tool_server_not_found" | "consent_needs_person" | "consent_state_refused" | "consent_of_other" | "consent_refused" | "consent_unavailable" | "execution_not_found" | "agent_execution_not_found" | "call_not_found" | "blob_not_found" | "method_not_allowed" | "request_timeout" | "conversation_id_taken" | "turn_running" | "turn_complete" | "no_checkpoint" | "not_retryable" | "approval_answered" | "approval_expired" | "approval_mismatch" | "outcome_known" | "outcome_settled" | "client_tool_claimed" | "client_tool_answered" | "client_tool_expired" | "turn_not_running" | "idempotency_conflict" | "conflict" | "message_too_long" | "result_too_large" | "blob_too_large" | "too_many_attachments" | "blob_type_refused" | "range_not_satisfiable" | "body_too_large" | "queue_full" | "too_many_turns" | "too_many_blobs" | "rate_limited" | "too_much_at_once" | "too_many_streams_of_owner" | "too_many_streams_of_tenant" | "too_many_streams" | "store_unavailable" | "blobs_unavailable" | "temporal_unavailable" | "turn_unavailable" | "issuer_unavailable" | "shutting_down" | "internal";
         /** @description One payload of Temporal, in the JSON format of Protocol Buffers. */
         CodecPayload: {
             /** @description The data of the payload, in Base64. */
@@ -2340,6 +2362,22 @@ export interface components {
             scopes: ("read" | "write" | "approve" | "calls" | "codec" | "admin" | "admin:all")[];
             tenant: string;
         };
+        /** @description The settled outcome of a call. */
+        SettledToolOutcome: {
+            comment: string;
+            execution_id: components["schemas"]["Id"];
+            /** @enum {string} */
+            outcome: "happened" | "not_happened";
+            /** @description Result of the call, cut like every result of an event; absent without a result. */
+            result?: unknown;
+            /**
+             * @description The person who settled the outcome first: the owner of the credential, or the id of the key. Empty if the gateway
+             *     requires no credential.
+             * @example ann
+             */
+            settled_by: string;
+            tool_name: string;
+        };
         /** @description Usage and cost of one step's LLM call. */
         StepUsage: {
             /**
@@ -2535,7 +2573,7 @@ export interface components {
             /** @description The output of a tool result, exactly as in the event. */
             toolOutput?: unknown;
             /** @enum {string} */
-            type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message" | "error" | "cancelled" | "work_plan" | "step_start" | "step_end" | "approval_requested" | "approval_resolved" | "client_tool_requested" | "sub_agent_start" | "context_compacted" | "model_fallback";
+            type: "user_message" | "thought" | "tool_call" | "tool_result" | "assistant_message" | "error" | "cancelled" | "work_plan" | "step_start" | "step_end" | "approval_requested" | "approval_resolved" | "client_tool_requested" | "sub_agent_start" | "context_compacted" | "model_fallback" | "outcome_probed" | "outcome_settled";
             /**
              * @description The tokens of the agent and its sub-agents at every level. The last item of a turn, or of a sub-agent's part,
              *     has the usage.
@@ -2579,6 +2617,18 @@ export interface components {
             /** Format: int32 */
             timeout_ms: number;
             tool_name: string;
+        };
+        /** @description A person's knowledge about a call whose outcome is unknown. */
+        ToolOutcome: {
+            /**
+             * @description Comment for the model and the readers. At most 4 KiB.
+             * @example The bank has the payment.
+             */
+            comment?: string;
+            /** @enum {string} */
+            outcome: "happened" | "not_happened";
+            /** @description With `happened`: the result of the call, any JSON value of at most 1 MiB. The model reads the result. */
+            result?: unknown;
         };
         /**
          * @description `data` of a frame about a tool that works on: the progress of the tool, or a line of its log. At most one frame of each
@@ -8726,6 +8776,169 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"] & {
                         /** @enum {string} */
                         code?: "temporal_unavailable" | "issuer_unavailable" | "store_unavailable";
+                    };
+                };
+            };
+        };
+    };
+    settle_outcome: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The conversation. */
+                id: components["schemas"]["Id"];
+                /** @description The tool execution. */
+                execution_id: components["schemas"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolOutcome"];
+            };
+        };
+        responses: {
+            /** @description The outcome is settled */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettledToolOutcome"];
+                };
+            };
+            /** @description The request body is not valid (`invalid_body`). An object has a key more than once (`repeated_key`). An id is not valid (`invalid_id`) */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "invalid_body" | "repeated_key" | "invalid_id";
+                    };
+                };
+            };
+            /** @description The request has no valid credential (`unauthenticated`) */
+            401: {
+                headers: {
+                    "www-authenticate": components["headers"]["WwwAuthenticate"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "unauthenticated";
+                    };
+                };
+            };
+            /** @description Your credential does not allow the request (`insufficient_scope`). The owner of your credential is refused (`owner_refused`). The origin of the page is not allowed (`origin_not_allowed`). The host name is not allowed (`host_not_allowed`) */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "insufficient_scope" | "owner_refused" | "origin_not_allowed" | "host_not_allowed";
+                    };
+                };
+            };
+            /** @description No conversation has this id (`conversation_not_found`). No tool execution has this id (`execution_not_found`) */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "conversation_not_found" | "execution_not_found";
+                    };
+                };
+            };
+            /** @description The request took too long to arrive (`request_timeout`) */
+            408: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "request_timeout";
+                    };
+                };
+            };
+            /** @description The outcome of the call is not unknown (`outcome_known`). The outcome has been settled otherwise (`outcome_settled`). The request conflicts with stored data (`conflict`) */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "outcome_known" | "outcome_settled" | "conflict";
+                    };
+                };
+            };
+            /** @description The result is too large (`result_too_large`). The request body is too large (`body_too_large`) */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "result_too_large" | "body_too_large";
+                    };
+                };
+            };
+            /** @description Too many requests (`rate_limited`). Your tenant's requests and streams use too much memory (`too_much_at_once`) */
+            429: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "rate_limited" | "too_much_at_once";
+                    };
+                };
+            };
+            /** @description An internal error occurred (`internal`) */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "internal";
+                    };
+                };
+            };
+            /** @description The identity provider is not available (`issuer_unavailable`). The store is not available (`store_unavailable`) */
+            503: {
+                headers: {
+                    "retry-after": components["headers"]["RetryAfter"];
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {string} */
+                        code?: "issuer_unavailable" | "store_unavailable";
                     };
                 };
             };

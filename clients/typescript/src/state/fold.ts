@@ -61,7 +61,8 @@ export class Fold {
 
   #noteTurn(data: JsonObject, isEnd: boolean): void {
     const isAnswer = data["type"] === "assistant_message"; // its message_id is its own
-    if (this.turn === null && !isAnswer && !isEnd) this.turn = id(data, "message_id") ?? null;
+    const isLate = data["type"] === "outcome_settled"; // it may come after the end of its turn
+    if (this.turn === null && !isAnswer && !isLate && !isEnd) this.turn = id(data, "message_id") ?? null;
   }
 
   #base(data: JsonObject, sequenceNumber: number, agent: string | undefined): ItemBase {

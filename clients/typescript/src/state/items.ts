@@ -41,6 +41,7 @@ export function itemOf(data: JsonObject, base: ItemBase): Item | undefined {
     case "context_compacted":
     case "model_fallback":
     case "outcome_probed":
+    case "outcome_settled":
     case "pattern_match":
     case "skill_matched":
     case "skill_execution_start":

@@ -118,6 +118,10 @@ codes! {
     ApprovalExpired = "approval_expired", CONFLICT, "The approval came too late";
     /// The answer is for another tool, another input or another definition of the tool.
     ApprovalMismatch = "approval_mismatch", CONFLICT, "The approval is for another input";
+    /// The outcome of the call is not unknown.
+    OutcomeKnown = "outcome_known", CONFLICT, "The outcome of the call is not unknown";
+    /// A person has settled the outcome in another way.
+    OutcomeSettled = "outcome_settled", CONFLICT, "The outcome has been settled otherwise";
     /// Another client runs the call.
     ClientToolClaimed = "client_tool_claimed", CONFLICT, "Another client runs the call";
     /// Another result came first, or the turn ended.

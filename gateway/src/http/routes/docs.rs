@@ -43,7 +43,7 @@ pages! {
     "llm_bad_request" "llm_content_policy" "llm_context_too_long" "llm_empty_reply" "llm_invalid_response" "llm_not_found" "llm_output_invalid" "llm_overloaded"
     "llm_quota_exceeded" "llm_rate_limited" "llm_reply_cut" "llm_stream_cut" "llm_timeout" "llm_unauthorized" "llm_unavailable" "mcp_address_refused" "mcp_authorization_unavailable"
     "mcp_client_refused" "mcp_consent_needed" "mcp_grant_refused" "mcp_metadata_refused" "mcp_scope_missing" "mcp_secret_unreadable" "mcp_token_refused" "message_too_long" "method_not_allowed" "model_not_configured"
-    "no_checkpoint" "not_found" "not_here" "not_retryable" "origin_not_allowed" "owner_refused" "queue_full" "range_not_satisfiable" "rate_limited" "repeated_key" "request_timeout" "result_too_large" "run_replaced" "shutting_down"
+    "no_checkpoint" "not_found" "not_here" "not_retryable" "origin_not_allowed" "outcome_known" "outcome_settled" "owner_refused" "queue_full" "range_not_satisfiable" "rate_limited" "repeated_key" "request_timeout" "result_too_large" "run_replaced" "shutting_down"
     "step_limit" "store_behind" "store_unavailable" "sub_agent_lost" "temporal_unavailable" "too_many_attachments"
     "too_many_blobs" "too_many_refused_owners" "too_many_streams" "too_many_streams_of_owner" "too_many_streams_of_tenant" "too_many_turns" "too_much_at_once" "tool_server_not_found" "tool_unavailable" "turn_complete" "turn_lost" "turn_not_running"
     "turn_not_started" "turn_running" "turn_timeout" "turn_unavailable" "unauthenticated" "unknown_agent" "unknown_message" "unknown_model"

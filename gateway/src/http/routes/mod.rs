@@ -29,6 +29,7 @@ mod mcp;
 mod messages;
 mod metadata;
 mod model_choice;
+mod outcomes;
 mod page;
 mod remote_tools;
 mod resume;
@@ -90,10 +91,12 @@ static PUBLIC: LazyLock<Router<GatewayState>> = LazyLock::new(|| public().into()
 
 /// Returns the endpoints behind authentication.
 fn api() -> OpenApiRouter<GatewayState> {
-    // Approving a tool call, and finding calls to approve, need the scope `approve`. The scope `write` does not include `approve`, nor the reverse.
+    // Approving a tool call, finding calls to approve, and settling the outcome of a call need the scope `approve`: a person
+    // answers for the effect of a tool, and the model believes the person. The scope `write` does not include `approve`, nor the reverse.
     let approving = OpenApiRouter::default()
         .routes(routes!(approvals::resolve))
         .routes(routes!(approval_list::inbox))
+        .routes(routes!(outcomes::settle))
         .route_layer(middleware::from_fn(auth::check_approve));
     // Reading the content of an LLM call needs `calls` beside `read`.
     let calls = OpenApiRouter::default()

@@ -209,6 +209,8 @@ kinds! {
     ModelFallback = "model_fallback",
     /// The answer of a probe about a call with an unknown outcome.
     OutcomeProbed = "outcome_probed",
+    /// The outcome of a tool call, settled by a person.
+    OutcomeSettled = "outcome_settled",
 }
 
 impl TimelineItem {
@@ -250,6 +252,7 @@ impl TimelineItem {
             EventType::ContextCompacted => note(TimelineItemKind::ContextCompacted),
             EventType::ModelFallback => note(TimelineItemKind::ModelFallback),
             EventType::OutcomeProbed => note(TimelineItemKind::OutcomeProbed),
+            EventType::OutcomeSettled => note(TimelineItemKind::OutcomeSettled),
             EventType::PatternMatch
             | EventType::SkillMatched
             | EventType::SkillExecutionStart

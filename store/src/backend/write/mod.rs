@@ -65,6 +65,7 @@ pub(crate) fn batch(parts: &mut Parts, request: &BatchRequest, batch: &Batch, no
     tools::insert_pending(parts, step, &batch.pending_tools, now);
     tools::answer_approval(parts, step, batch, now);
     tools::observe(parts, step, &batch.observed_tools, now);
+    tools::settle(parts, request, batch);
     insert_plans(parts, step, batch, now);
     tools::end_delegate_call(parts, step, batch, now);
 }

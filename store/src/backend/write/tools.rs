@@ -13,17 +13,17 @@ use super::super::{
     dialect::Parts,
     statements::{
         checkpoints::InsertCompletions,
-        messages::SetToolCalls,
+        messages::{ReviseMessages, SetToolCalls},
         outside::{ApproveTool, InsertGrant, MarkSavedAnswer},
         tools::{
             EndDelegateCall, InsertObservedTools, InsertTools, InsertToolsUnlessRecorded,
-            ObserveTool,
+            ObserveTool, SettleTool,
         },
     },
 };
 use crate::{
     api::{Result, StepKey, ToolEnd},
-    batch::{Batch, DelegateCallEnd, ObservedTool, ToolRow, completion_id},
+    batch::{Batch, BatchRequest, DelegateCallEnd, ObservedTool, ToolRow, completion_id},
 };
 
 /// Returns a row of an insert of records. The inserts have the same columns, and differ in the case of an existing
@@ -209,6 +209,30 @@ pub(super) fn answer_approval(
             definition_hash: &granted.definition_hash,
         });
     }
+}
+
+/// Adds the end that a person gives to a call, and marks the messages of the call's thread as changed.
+pub(super) fn settle(parts: &mut Parts, request: &BatchRequest, batch: &Batch) {
+    let (Some(tool), Some(changed)) = (&batch.settled_tool, batch.observed_steps.first()) else {
+        return;
+    };
+    let (step, thread) = (&request.step, request.thread());
+    let Some(end) = &tool.record.end else {
+        return;
+    };
+    parts.add(SettleTool {
+        status: end.status.as_str(),
+        is_error: end.is_error,
+        result: &end.result,
+        full_result: end.full_result.as_ref(),
+        conversation_id: &step.conversation_id,
+        execution_id: &tool.record.call.execution_id,
+    });
+    parts.add(ReviseMessages {
+        conversation_id: &step.conversation_id,
+        thread: thread.sub_agent().unwrap_or_default(),
+        message_id: &changed.assistant_message_id,
+    });
 }
 
 /// Adds the end of the call that started this sub-agent. A missing record is inserted.

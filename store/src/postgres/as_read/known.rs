@@ -190,6 +190,7 @@ impl KnownTurn {
             Save::End(_)
             | Save::UserMessage { .. }
             | Save::ModelFallback(_)
+            | Save::Outcome(_)
             | Save::Approval(_)
             | Save::SubAgentStart(_) => None,
         }
@@ -216,6 +217,7 @@ impl KnownTurn {
             Save::End(_)
             | Save::UserMessage { .. }
             | Save::ModelFallback(_)
+            | Save::Outcome(_)
             | Save::Approval(_)
             | Save::SubAgentStart(_) => {
                 return false;

@@ -89,6 +89,7 @@ pub(super) async fn batch(
         Save::End(_)
         | Save::UserMessage { .. }
         | Save::ModelFallback(_)
+        | Save::Outcome(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Ok(None),
     }

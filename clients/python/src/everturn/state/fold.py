@@ -21,6 +21,10 @@ from .items import (
 )
 from .model import Approval, ClientToolRequest, Item, JsonObject, Outcome, ToolCall, WorkPlan
 
+# Events whose `message_id` does not show that a turn runs: the id of an answer is its own, and an outcome may be
+# settled after the end of its turn.
+_SHOW_NO_TURN = frozenset({"assistant_message", "outcome_settled"})
+
 
 @dataclass(frozen=True, slots=True)
 class _KnownAgent:
@@ -58,7 +62,7 @@ class Fold:
     def apply(self, data: JsonObject, sequence_number: int) -> None:
         """Takes the next event."""
         kind = text(data, "type")
-        if self.turn is None and kind not in ENDS and kind != "assistant_message":
+        if self.turn is None and kind not in ENDS and kind not in _SHOW_NO_TURN:
             self.turn = text_id(data, "message_id")
         agent = text_id(data, "agent_execution_id")
         known = self._agents.get(agent) if agent else None

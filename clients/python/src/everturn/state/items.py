@@ -31,6 +31,7 @@ NOTES = frozenset(
         "context_compacted",
         "model_fallback",
         "outcome_probed",
+        "outcome_settled",
         "pattern_match",
         "skill_matched",
         "skill_execution_start",

@@ -14,7 +14,7 @@ use axum::{
     routing::any,
 };
 use everturn_tests::{
-    events::{count, data, error, observe, result, types},
+    events::{assert_gap_free, count, data, error, observe, result, types},
     mcp,
     model::{Model, Reply, Request},
     stack::{Process, Stack},
@@ -53,7 +53,7 @@ async fn paying() -> Model {
         }
         match request.last("user").as_str() {
             "pay" => Reply::text("").call("bank__pay", &json!({"amount": 1.5, "to": "ann"})),
-            _ => Reply::text("Good."),
+            _ => Reply::text(&format!("I read: {}", request.last("tool"))),
         }
     })
     .await
@@ -156,7 +156,7 @@ async fn a_probe_that_finds_no_call_says_so_to_the_model() {
 async fn a_probe_that_fails_leaves_the_outcome_unknown() {
     let bank = Bank::open(Mode::Broken).await;
     let _gateway = bank.stack.gateway().await;
-    let (_worker, _, events) = bank.interrupted().await;
+    let (_worker, conversation, events) = bank.interrupted().await;
     assert!(error(&events, "bank__pay").contains("may or may not"));
     assert_eq!(observe(&events, "bank__pay")["outcome_unknown"], true);
     let probed = data(&events, "outcome_probed")[0];
@@ -165,8 +165,40 @@ async fn a_probe_that_fails_leaves_the_outcome_unknown() {
         (&json!("unknown"), &json!(3))
     );
     let message = probed["message"].as_str().unwrap();
-    assert!(message.contains("the ledger is away"), "{message}");
+    assert!(message.contains("find_payment"), "{message}");
     assert_eq!(bank.noted("probes").len(), 3);
+    a_person_settles(&bank.stack, &conversation, &events).await;
+}
+
+/// Settles the outcome of the turn's call, and asks again: the model reads the settled outcome.
+async fn a_person_settles(stack: &Stack, conversation: &str, events: &[Value]) {
+    let id = observe(events, "bank__pay")["execution_id"]
+        .as_str()
+        .unwrap();
+    let path = format!("/conversations/{conversation}/tool-calls/{id}/outcome");
+    let body = json!({"outcome": "happened", "result": {"receipt": 9}, "comment": "I saw it."});
+    let (status, settled) = stack.post(&path, &body).await;
+    assert_eq!(status, 200, "{settled}");
+    assert_eq!(settled["outcome"], "happened");
+    assert_eq!(
+        stack.post(&path, &body).await,
+        (200, settled),
+        "a repeated request"
+    );
+    let (status, refused) = stack.post(&path, &json!({"outcome": "not_happened"})).await;
+    assert_eq!((status, &refused["code"]), (409, &json!("outcome_settled")));
+    let settled = stack.events(conversation).await;
+    assert_gap_free(&settled);
+    assert_eq!(settled.len(), events.len() + 1);
+    let event = &data(&settled, "outcome_settled")[0];
+    assert_eq!(event["result"], json!({"receipt": 9}));
+    assert_eq!(event["execution_id"], id);
+
+    let message = json!({"content": "and now?", "message_id": "again"});
+    let (status, sent) = stack.send(conversation, &message).await;
+    assert_eq!(status, 202, "{sent}");
+    let events = stack.ended(conversation, 2).await;
+    assert!(said(&events).contains("receipt"), "{}", said(&events));
 }
 
 /// A service that answers a payment with 502, and tells of the payment by its key.
