@@ -226,6 +226,7 @@ CREATE TABLE public.messages (
     sent_by text COLLATE pg_catalog."C",
     model text,
     cancel_reason text,
+    revision bigint DEFAULT 0 NOT NULL,
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.tool_execution_records (

@@ -121,31 +121,6 @@ fn what_is_wrong_is_said() {
     }
 }
 
-#[test]
-fn a_wrong_probe_is_explained() {
-    for (table, expected) in [
-        (
-            "[mcp.a]\nurl = \"http://x\"\ntools = [\"pay\"]\nprobes = {pay = \"find\"}",
-            "the probe `find` is no tool of `tools` of `[mcp.a]`",
-        ),
-        (
-            "[mcp.a]\nurl = \"http://x\"\neffects = {find = \"once\"}\nprobes = {pay = \"find\"}",
-            "the probe `find` has the effect `once`",
-        ),
-        (
-            "[mcp.a]\nurl = \"http://x\"\neffects = {pay = \"idempotent\"}\nprobes = {pay = \"find\"}",
-            "`probe` belongs to a tool with the effect `once`",
-        ),
-        (
-            "[mcp.a]\nurl = \"http://x\"\nprobes = {pay = \"find\", find = \"look\"}",
-            "the probe `find` has a probe itself",
-        ),
-    ] {
-        let error = error(table);
-        assert!(error.contains(expected), "{table}: {error}");
-    }
-}
-
 /// A worker starts without the server, and the other servers stay.
 #[test]
 fn a_server_that_lacks_a_variable_stops_no_worker() {

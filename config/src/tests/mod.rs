@@ -19,6 +19,7 @@ mod models;
 mod output;
 mod outside;
 mod postgres;
+mod probes;
 mod problems;
 mod processes;
 mod providers;

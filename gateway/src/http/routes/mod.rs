@@ -92,7 +92,8 @@ static PUBLIC: LazyLock<Router<GatewayState>> = LazyLock::new(|| public().into()
 /// Returns the endpoints behind authentication.
 fn api() -> OpenApiRouter<GatewayState> {
     // Approving a tool call, finding calls to approve, and settling the outcome of a call need the scope `approve`: a person
-    // answers for the effect of a tool, and the model believes the person. The scope `write` does not include `approve`, nor the reverse.
+    // answers for the effect of a tool, and the model believes the person. The scope `write` does not include `approve`, nor the
+    // reverse.
     let approving = OpenApiRouter::default()
         .routes(routes!(approvals::resolve))
         .routes(routes!(approval_list::inbox))
@@ -144,7 +145,17 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(codec::encode))
         .route_layer(middleware::from_fn(auth::check_codec))
         .layer(DefaultBodyLimit::max(codec::MAX_BODY_BYTES));
-    let admin = OpenApiRouter::default()
+    OpenApiRouter::default()
+        .nest("/agent", agent)
+        .nest("/codec", codec)
+        .merge(of_tenant)
+        .merge(admin())
+        .routes(routes!(session::show, session::open, session::end))
+}
+
+/// Returns the endpoints of operators.
+fn admin() -> OpenApiRouter<GatewayState> {
+    OpenApiRouter::default()
         .routes(routes!(admin::audit::read))
         .routes(routes!(admin::keys::list, admin::keys::create))
         .routes(routes!(admin::keys::revoke))
@@ -153,13 +164,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(admin::owners::list, admin::owners::change))
         .routes(routes!(admin::tenants::list))
         .routes(routes!(admin::usage::list))
-        .route_layer(middleware::from_fn(auth::check_admin));
-    OpenApiRouter::default()
-        .nest("/agent", agent)
-        .nest("/codec", codec)
-        .merge(of_tenant)
-        .merge(admin)
-        .routes(routes!(session::show, session::open, session::end))
+        .route_layer(middleware::from_fn(auth::check_admin))
 }
 
 /// Returns the endpoints without authentication.
