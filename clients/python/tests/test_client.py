@@ -416,6 +416,19 @@ def test_ask_post_and_a_call_that_is_answered_by_hand(gateway: Gateway, connect:
     assert page.query["limit"] == "3"
 
 
+def test_an_outcome_is_settled(gateway: Gateway, connect: Connect) -> None:
+    settled = {"execution_id": "exec_1", "tool_name": "pay", "outcome": "happened", "settled_by": "ann"}
+    gateway.on("POST", "conversations/talk/tool-calls/exec_1/outcome", Answer(200, settled), Answer(200, settled))
+    conversation = connect().conversation("talk")
+    assert conversation.settle_outcome("exec_1", "happened", result={"receipt": 7}, comment="Seen.") == settled
+    conversation.settle_outcome("exec_1", "not_happened")
+    sent = [request.json for request in gateway.received if request.method == "POST"]
+    assert sent == [
+        {"outcome": "happened", "result": {"receipt": 7}, "comment": "Seen."},
+        {"outcome": "not_happened"},
+    ]
+
+
 def test_the_list_is_followed_over_a_cut(gateway: Gateway, connect: Connect) -> None:
     def row(id: str, second: int) -> dict[str, Any]:
         return {"id": id, "updated_at": f"2026-11-24T08:00:0{second}.000Z"}

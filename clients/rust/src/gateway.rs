@@ -177,6 +177,17 @@ impl GatewayClient {
         self.post(&path, answer).await.map(drop)
     }
 
+    /// Settles the outcome of a call with an unknown outcome. `settled` has the fields of `docs/api/tool-calls.md`.
+    pub async fn settle_outcome(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+        settled: &(impl Serialize + Sync),
+    ) -> Result<(), ClientError> {
+        let path = format!("/conversations/{conversation_id}/tool-calls/{execution_id}/outcome");
+        self.post(&path, settled).await.map(drop)
+    }
+
     /// Returns the conversation's largest sequence number.
     pub async fn last_sequence(&self, conversation_id: &str) -> Result<u32, ClientError> {
         let status = self.execution_status(conversation_id).await?;

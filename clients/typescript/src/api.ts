@@ -74,6 +74,8 @@ export type WaitingCall = Schemas["WaitingCall"];
 export type ClaimedClientTool = Schemas["ClaimedClientTool"];
 /** The result of a client tool was stored. */
 export type StoredResult = Schemas["StoredResult"];
+/** The outcome of a tool call, as a person has settled it. */
+export type SettledToolOutcome = Schemas["SettledToolOutcome"];
 /** A part of a long result. */
 export type ToolResultSlice = Schemas["ToolResultSlice"];
 /** What came of a cancel. */

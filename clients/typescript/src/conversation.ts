@@ -15,6 +15,7 @@ import type {
   NewMessage,
   PendingApproval,
   Resumed,
+  SettledToolOutcome,
   StoredResult,
   Timeline,
   ToolResultSlice,
@@ -390,6 +391,20 @@ export class Conversation {
       if (isComplete || pending.some((message) => message.acceptedAs === messageId)) return false;
       if (!(await this.older(HISTORY, signal))) return false;
     }
+  }
+
+  /**
+   * Settles the outcome of a call whose `state` is `unknown`: whether the tool had its effect. Later LLM calls read the
+   * outcome, with the `result` of a call that happened and with the `comment`. Needs the scope `approve`.
+   */
+  settleOutcome(
+    executionId: string,
+    outcome: "happened" | "not_happened",
+    options: { result?: Json; comment?: string; signal?: AbortSignal } = {},
+  ): Promise<SettledToolOutcome> {
+    const { result, comment, signal } = options;
+    const json = { outcome, ...(result !== undefined && { result }), ...(comment !== undefined && { comment }) };
+    return this.#http.json(this.#request(path`/tool-calls/${executionId}/outcome`, { method: "POST", json, signal }));
   }
 
   async #answer(

@@ -9,6 +9,7 @@ import { Clock } from "./clock";
 import { Files, filesOf } from "./files";
 import { gistOf } from "./gist";
 import { useKept } from "./kept";
+import { isOpen, OutcomeCard } from "./outcome";
 import { Mark, Output } from "./output";
 import { brief, duration, Text, Value, visible } from "./shown";
 import { texts } from "./texts";
@@ -27,6 +28,7 @@ export function ToolCard({ chat, call, within }: ToolCardProps) {
       {asked ? <div class="line"><Line call={call} asked={asked} /></div> : <Folded chat={chat} call={call} />}
       {asked === "approval" && <ApprovalCard chat={chat} asked={askedAbout(call)} />}
       {asked === "client" && <ClientToolCard chat={chat} call={call} />}
+      {isOpen(call) && <OutcomeCard chat={chat} call={call} />}
       {call.subAgent && (
         <details class="nested" open>
           <summary>

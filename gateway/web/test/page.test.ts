@@ -24,7 +24,7 @@ base_url = "${model}"
 [agents.default]
 provider = "scripted"
 model = "scripted"
-tools = ["calculate", "current_time", "works__work", { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
+tools = ["calculate", "current_time", "works__work", { name = "works__lose", timeout = "1s" }, { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
 
 [mcp.works]
 command = ["${ROOT}/.tools/venv/bin/python", "${ROOT}/tests/mcp/servers/works.py"]
@@ -196,6 +196,22 @@ test("a person sees how far a running tool is", async () => {
   await assertAccessible(page);
   await see(page, ".assistant_message", "Worked.");
   assert.equal(await page.locator(".activity").count(), 0);
+});
+
+test("a person settles the outcome of a call that was cut off", async () => {
+  model.on("lose it", (step) => (step === 0 ? { calls: [{ name: "works__lose", input: {} }] } : { texts: ["Lost."] }));
+  const { page } = await open();
+  await send(page, "Now lose it");
+  await turnEnds(page);
+  const call = page.locator(".tool", { hasText: "lose" });
+  await see(page, ".tool .approval", "Did this call have its effect?");
+  await assertAccessible(page);
+  await call.getByLabel("Comment (optional)").fill("The bank has it.");
+  await call.getByRole("button", { name: "It happened" }).click();
+  await page.locator(".tool.done", { hasText: "lose" }).waitFor();
+  assert.equal(await call.locator(".approval").count(), 0);
+  await see(page, ".note", "lose");
+  await assertSameAsApi(page, gateway.url);
 });
 
 test("calls are approved, edited and denied", async () => {

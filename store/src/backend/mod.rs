@@ -129,7 +129,7 @@
 //! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |
 //! | `add_blob` | 3; of an object: 4 · `add_blob_of`: the same · `remove_unattached`: 3 or 5 |
 //! | `store_result`, `note_answer` | 2; with an entry of the audit trail: 5 |
-//! | `settle_outcome` | about 15 |
+//! | `settle_outcome` | 13; repeated: 7 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
 mod after_turn;

@@ -1,5 +1,7 @@
 //! The results of turns, and the calls over MCP: what a client gets that waits, or that comes back.
 
+use std::collections::BTreeSet;
+
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
     Access, Conversations, MessageQueue, NewConversation, NewMessage, TurnResults, TurnState,
@@ -186,11 +188,22 @@ pub async fn calls_over_mcp_are_found_and_listed(backend: &impl Backend) {
             break;
         };
         after = Some(call.cursor());
-        listed.push((call.message_id, call.is_visible));
+        listed.push((call.created_at, call.message_id, call.is_visible));
     }
-    let expected = [("m-a-2", true), ("m-b-1", false), ("m-a-1", true)];
+    // Calls of the same instant are in the order of their ids.
+    assert!(
+        listed
+            .iter()
+            .rev()
+            .is_sorted_by_key(|(at, id, _)| (*at, id)),
+        "{listed:?}"
+    );
+    let listed: BTreeSet<_> = listed
+        .iter()
+        .map(|(_, id, is_visible)| (id.as_str(), *is_visible))
+        .collect();
     assert_eq!(
         listed,
-        expected.map(|(id, is_visible)| (id.to_owned(), is_visible))
+        BTreeSet::from([("m-a-1", true), ("m-a-2", true), ("m-b-1", false)])
     );
 }

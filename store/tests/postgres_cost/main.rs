@@ -11,6 +11,7 @@ mod filled;
 #[allow(dead_code, unreachable_pub)]
 mod fixture;
 mod heap_only;
+mod outcomes;
 mod plans;
 mod round_trips;
 mod step_results;

@@ -21,7 +21,7 @@ use crate::{
     support::{line::Line, postgres::Database},
 };
 
-async fn watched() -> (Line, PostgresStore) {
+pub(crate) async fn watched() -> (Line, PostgresStore) {
     let database = Database::migrated().await;
     let line = Line::to(database.port()).await;
     // There is only one connection, so a statement that was prepared once stays prepared.

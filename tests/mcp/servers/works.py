@@ -1,4 +1,4 @@
-"""A server of FastMCP whose tool tells its progress and writes to its log."""
+"""A server of FastMCP: a tool tells its progress and writes to its log, and another tool does not answer."""
 
 import asyncio
 
@@ -16,6 +16,13 @@ async def work(ctx: Context) -> str:
         await ctx.report_progress(step, STEPS, f"step {step}")
         await asyncio.sleep(3 / STEPS)
     return "done"
+
+
+@server.tool
+async def lose() -> str:
+    """Does not answer."""
+    await asyncio.sleep(600)
+    return "too late"
 
 
 server.run("stdio", show_banner=False)

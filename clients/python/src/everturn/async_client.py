@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import TracebackType
+from typing import Literal
 
 import httpx
 
@@ -24,6 +25,7 @@ from .api import (
     OnBusy,
     PendingApproval,
     Resumed,
+    SettledToolOutcome,
     StoredResult,
     Timeline,
     UsageDay,
@@ -252,6 +254,23 @@ class AsyncConversation:
     async def answer_tool(self, execution_id: str, result: Json, *, is_error: bool = False) -> StoredResult:
         """Posts the result of a client tool that is not among the conversation's ``tools``."""
         return await self._runner.run(self._calls.answer_client_tool(execution_id, result, is_error))
+
+    async def settle_outcome(
+        self,
+        execution_id: str,
+        outcome: Literal["happened", "not_happened"],
+        *,
+        result: Json = None,
+        comment: str | None = None,
+    ) -> SettledToolOutcome:
+        """Settles the outcome of a call whose ``state`` is ``unknown``: whether the tool had its effect.
+
+        Later LLM calls read the outcome, with the ``result`` of a call that happened and the ``comment``. Needs the
+        scope ``approve``.
+        """
+        optional = {"result": result, "comment": comment}
+        body = {"outcome": outcome, **{name: value for name, value in optional.items() if value is not None}}
+        return await self._runner.run(self._calls.settle_outcome(execution_id, body))
 
     async def cancel(self, message_id: str | None = None) -> Cancelled:
         """Cancels a message by the gateway's id, or else the turn that runs when the gateway gets the request.

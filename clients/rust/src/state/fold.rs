@@ -58,6 +58,9 @@ impl Fold {
         }
         let timestamp = DateTime::parse_from_rfc3339(data.text("created_at"));
         let timestamp = timestamp.map_or(0, |time| time.timestamp_millis());
+        if event_type == "outcome_settled" {
+            self.settle(data);
+        }
         if let Some(kind) = read::kind_of(event_type, data) {
             self.push(data, sequence_number, timestamp, kind);
         } else {
@@ -177,6 +180,20 @@ impl Fold {
         let is_it = |call: &ToolCall| call.execution_id.is_none() && call.tool_name == tool_name;
         let mut running = self.running.iter().copied();
         running.find(|at| self.call(*at).is_some_and(is_it))
+    }
+
+    /// A person says how a call with an unknown outcome did.
+    fn settle(&mut self, data: Fields<'_>) {
+        let state = match data.text("outcome") {
+            "happened" => CallState::Done,
+            _ => CallState::Failed,
+        };
+        let call = self.call_of(data);
+        let is_unknown =
+            |call: &&mut ToolCall| call.state == CallState::Unknown && call.result.is_some();
+        if let Some(call) = call.filter(is_unknown) {
+            call.state = state;
+        }
     }
 
     fn start_agent(&mut self, data: Fields<'_>) {

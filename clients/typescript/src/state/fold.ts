@@ -54,6 +54,7 @@ export class Fold {
     this.#noteTurn(data, isEnd);
     const base = this.#base(data, sequenceNumber, agent);
     const item = itemOf(data, base);
+    if (data["type"] === "outcome_settled") this.#settle(data);
     if (item) this.#push(item);
     else this.#change(data, base);
     if (isEnd) this.#end(data["type"] as End["outcome"], agent);
@@ -151,6 +152,12 @@ export class Fold {
     this.items[at] = { ...editedCall(call, data), approval };
   }
 
+  /** A person says how a call with an unknown outcome did. */
+  #settle(data: JsonObject): void {
+    const state = data["outcome"] === "happened" ? "done" : "failed";
+    this.#changeCall(this.#callOf(data), (call) => (isUnknown(call) ? { state } : {}));
+  }
+
   #startAgent(data: JsonObject): void {
     const agent = id(data, "agent_execution_id");
     if (agent === undefined) return;
@@ -197,6 +204,10 @@ export class Fold {
       this.#running.delete(at);
     }
   }
+}
+
+function isUnknown({ state, resultSequenceNumber }: ToolCall): boolean {
+  return state === "unknown" && resultSequenceNumber !== undefined;
 }
 
 function hasStep(data: JsonObject): boolean {

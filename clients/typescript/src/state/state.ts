@@ -149,8 +149,8 @@ export interface ToolCall extends ItemBase {
   /** The hook that called the tool, like `before_turn`; absent when a model asked for it. */
   readonly hook?: string;
   /**
-   * `unknown`: the tool was cut off, and may or may not have had its effect (`toolOutput` says so); or the turn ended,
-   * and nobody said how the call did (then there is no `toolOutput`).
+   * `unknown`: the tool was cut off, and may or may not have had its effect (`toolOutput` says so), until a person settles
+   * the outcome; or the turn ended, and nobody said how the call did (then there is no `toolOutput`).
    */
   readonly state: "running" | "done" | "failed" | "unknown";
   readonly toolOutput?: Json;

@@ -24,6 +24,7 @@ from ..api import (
     PendingApprovals,
     Resumed,
     Session,
+    SettledToolOutcome,
     StoredResult,
     Timeline,
     UsageDay,
@@ -196,6 +197,11 @@ class ConversationCalls:
         """Posts the result of a call."""
         body = {"result": result, "is_error": is_error}
         answer: StoredResult = yield from self._post(self.path("client-tools", execution_id), body)
+        return answer
+
+    def settle_outcome(self, execution_id: str, body: dict[str, Any]) -> Flow[SettledToolOutcome]:
+        """Settles the outcome of a call."""
+        answer: SettledToolOutcome = yield from self._post(self.path("tool-calls", execution_id, "outcome"), body)
         return answer
 
     def event_page(self, before: int, limit: int) -> Flow[EventPage]:

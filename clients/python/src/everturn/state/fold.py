@@ -71,6 +71,8 @@ class Fold:
             base["agent_execution_id"] = agent
             base["parent_tool_call_id"] = known.call_id
         item = item_of(data, base)
+        if kind == "outcome_settled":
+            self._settle(data)
         if item is not None:
             self._push(item)
         elif change := self._CHANGES.get(kind):
@@ -116,6 +118,12 @@ class Fold:
             if call.execution_id is None and call.tool_name == tool_name:
                 return at
         return None
+
+    def _settle(self, data: JsonObject) -> None:
+        """A person says how a call with an unknown outcome did."""
+        at = self._call_at(data)
+        if at is not None and self._call(at).state == "unknown" and self._call(at).result_sequence_number is not None:
+            self._change_call(at, state="done" if data.get("outcome") == "happened" else "failed")
 
     def _request_approval(self, data: JsonObject, _base: Base) -> None:
         self._change_call(self._call_at(data), approval=requested_approval(data))
