@@ -368,24 +368,24 @@ fn of_messages() -> Vec<Query> {
         query(
             "context",
             hot::postgres("context/context"),
-            "text, bigint, text, bigint, bigint, bigint, timestamptz",
-            "'c5000', 3, '', 4194304, -1, -1, NULL",
+            "text, bigint, text, bigint, bigint, bigint, timestamptz, bigint",
+            "'c5000', 3, '', 4194304, -1, -1, NULL, 0",
             3,
         ),
         // The newest cut is looked up more than once.
         query(
             "context after a cut",
             hot::postgres("context/context"),
-            "text, bigint, text, bigint, bigint, bigint, timestamptz",
-            "'c5001', 3, '', 4194304, -1, -1, NULL",
+            "text, bigint, text, bigint, bigint, bigint, timestamptz, bigint",
+            "'c5001', 3, '', 4194304, -1, -1, NULL, 0",
             6 + 1 + 3,
         ),
         // The last message that was read is looked up for each part.
         query(
             "context that was read before",
             hot::postgres("context/context"),
-            "text, bigint, text, bigint, bigint, bigint, timestamptz",
-            "'c5000', 3, '', 4194304, 0, 4, '2026-01-01 00:00:00+00'",
+            "text, bigint, text, bigint, bigint, bigint, timestamptz, bigint",
+            "'c5000', 3, '', 4194304, 0, 4, '2026-01-01 00:00:00+00', 0",
             3 + 1,
         ),
         query(

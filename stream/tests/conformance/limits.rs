@@ -86,7 +86,8 @@ pub async fn too_many_followers_are_refused(backend: &impl Backend) {
 }
 
 pub async fn untouched_texts_expire(backend: &impl Backend) {
-    let ttl = Duration::from_millis(300);
+    // A machine with much to do may pause the test for some tenths of a second.
+    let ttl = Duration::from_secs(1);
     let stream = backend
         .fresh(StreamOptions {
             ttl,
@@ -95,13 +96,14 @@ pub async fn untouched_texts_expire(backend: &impl Backend) {
         .await;
     let (idle, busy) = (key("idle", 0), key("busy", 0));
     publish(&*stream, piece(&idle, 1, 0, "x")).await;
-    for offset in 0..8 {
+    for offset in 0..100 {
         publish(&*stream, piece(&busy, 1, offset, "x")).await;
-        tokio::time::sleep(ttl / 5).await;
+        let reader = Reader::join(&*stream, "c").await;
+        assert_eq!(reader.text(&busy).map(str::len), Some(offset + 1));
+        if reader.text(&idle).is_none() {
+            return;
+        }
+        tokio::time::sleep(ttl / 10).await;
     }
-    let reader = Reader::join(&*stream, "c").await;
-    assert_eq!(
-        (reader.text(&idle), reader.text(&busy)),
-        (None, Some("xxxxxxxx"))
-    );
+    panic!("the untouched text does not expire");
 }
