@@ -30,6 +30,9 @@ use crate::{
 /// wait for a model.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The time for the server of a probe to start, for each call of the probe. The worker that asks is often a new worker.
+const START: Duration = Duration::from_secs(10);
+
 /// The limits of asking a probe.
 #[derive(Debug, Clone, Copy)]
 pub struct ProbeLimits {
@@ -86,12 +89,9 @@ impl Prober<'_> {
         let asked = async {
             loop {
                 made += 1;
-                let answered =
-                    tokio::time::timeout(timeout, self.ask(attempt, &call, &probe)).await;
-                failure = match answered {
-                    Ok(Ok(found)) => return Some(found),
-                    Ok(Err(failure)) => failure,
-                    Err(_late) => format!("it did not answer within {} s", timeout.as_secs_f64()),
+                failure = match self.ask(attempt, &call, &probe).await {
+                    Ok(found) => return Some(found),
+                    Err(failure) => failure,
                 };
                 if made >= tries {
                     return None;
@@ -99,7 +99,7 @@ impl Prober<'_> {
                 tokio::time::sleep(PAUSE).await;
             }
         };
-        let limit = (timeout + PAUSE).saturating_mul(tries);
+        let limit = (START + timeout + PAUSE).saturating_mul(tries);
         let found = match attempt.run(&Progress::default(), limit, asked).await {
             Ended::Done(found) => found,
             Ended::OutOfTime => None,
@@ -148,7 +148,10 @@ impl Prober<'_> {
         // The end of the call of the probe cancels the tasks of the probe outside its future.
         let _ends_with_call = context.cancellation.clone().drop_guard();
         let run = self.threads.run(Arc::clone(found.tool()), context, input);
-        let answer = run.await.map_err(|error| error.to_string())?;
+        let timeout = self.limits.timeout;
+        let answered = tokio::time::timeout(timeout, run).await;
+        let late = |_| format!("it did not answer within {} s", timeout.as_secs_f64());
+        let answer = answered.map_err(late)?.map_err(|error| error.to_string())?;
         found_in(&answer)
     }
 }

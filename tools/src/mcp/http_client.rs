@@ -149,6 +149,7 @@ impl StreamableHttpClient for HttpClient {
                 token: token.or_else(|| auth_header.clone()),
                 headers: custom_headers.clone(),
                 max_bytes: max_sse_event_size,
+                told: &self.told,
             };
             post.listen(&self.client, last_event_id.clone())
         });
@@ -190,6 +191,7 @@ impl HttpClient {
             token,
             headers,
             max_bytes,
+            told: &self.told,
         };
         post.send(&self.client, message).await
     }

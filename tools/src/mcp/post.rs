@@ -40,7 +40,7 @@ use sse_stream::Sse;
 use super::{
     events,
     lenient::{self, Message},
-    told::HttpError,
+    told::{HttpError, Told},
 };
 
 /// The most bytes that are read of a refusal.
@@ -105,6 +105,8 @@ pub(super) struct Post<'a> {
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
     /// The most bytes of an answer, or of an event of a stream.
     pub(super) max_bytes: usize,
+    /// The secrets of requests, which the server must not repeat.
+    pub(super) told: &'a Told,
 }
 
 impl Post<'_> {
@@ -151,7 +153,7 @@ impl Post<'_> {
             }
             status => match challenge_of(status, &response) {
                 Some(error) => Err(error),
-                None => Err(refused(status, response).await.into()),
+                None => Err(refused(status, response, self.told).await.into()),
             },
         }
     }
@@ -179,7 +181,7 @@ impl Post<'_> {
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let max_bytes = self.max_bytes;
-        let Some(body) = read_body(response, max_bytes).await? else {
+        let Some(body) = read_body(response, max_bytes, self.told).await? else {
             return Err(too_large(max_bytes).into());
         };
         let mut reading = lenient::read(&body);
@@ -211,7 +213,7 @@ impl Post<'_> {
         if let Some(error) = challenge_of(status, &response) {
             return Err(error);
         }
-        let refusal = Refusal::read(status, response).await;
+        let refusal = Refusal::read(status, response, self.told).await;
         let mut messages = lenient::read(&refusal.body).messages.into_iter();
         let error = match messages.next() {
             Some(JsonRpcMessage::Error(error)) => Some(error),
@@ -338,11 +340,11 @@ struct Refusal {
 }
 
 impl Refusal {
-    async fn read(status: StatusCode, response: Response) -> Self {
+    async fn read(status: StatusCode, response: Response, told: &Told) -> Self {
         let retry_after = text_of(&response, RETRY_AFTER).and_then(|value| seconds_of(&value));
         let moved = moved_to(status, &response);
         // A refusal whose body breaks off is a refusal.
-        let body = read_body(response, MAX_REFUSAL_BYTES).await;
+        let body = read_body(response, MAX_REFUSAL_BYTES, told).await;
         Self {
             retry_after,
             moved,
@@ -358,8 +360,8 @@ impl Refusal {
 }
 
 /// Makes the error of a response with a status other than success.
-pub(super) async fn refused(status: StatusCode, response: Response) -> PostError {
-    let refusal = Refusal::read(status, response).await;
+pub(super) async fn refused(status: StatusCode, response: Response, told: &Told) -> PostError {
+    let refusal = Refusal::read(status, response, told).await;
     PostError::Refused {
         status,
         retry_after: refusal.retry_after,
@@ -400,10 +402,12 @@ fn is_same(one: &RequestId, other: &RequestId) -> bool {
     one.to_string() == other.to_string()
 }
 
-/// Reads a body; `None` when it has more than `max_bytes`. Invalid UTF-8 is replaced.
+/// Reads a body without the secrets; `None` when the body has more than `max_bytes`. Invalid UTF-8 is replaced. The secrets
+/// are cut first, because an excerpt that ends within a secret would show a part of the secret.
 pub(super) async fn read_body(
     mut response: Response,
     max_bytes: usize,
+    told: &Told,
 ) -> reqwest::Result<Option<String>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -412,7 +416,8 @@ pub(super) async fn read_body(
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Some(String::from_utf8_lossy(&body).into_owned()))
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Some(told.cut_json(body)))
 }
 
 fn text_of(response: &Response, header: impl reqwest::header::AsHeaderName) -> Option<String> {

@@ -75,7 +75,7 @@ impl SseTransport {
                 let response = get.send().await?;
                 match response.status() {
                     StatusCode::OK => Ok(response),
-                    status => Err(post::refused(status, response).await.into()),
+                    status => Err(post::refused(status, response, &way.told).await.into()),
                 }
             }
         });
@@ -132,7 +132,7 @@ impl Transport<RoleClient> for SseTransport {
                     let response = post.send().await?;
                     match response.status() {
                         status if status.is_success() => Ok(response),
-                        status => Err(post::refused(status, response).await.into()),
+                        status => Err(post::refused(status, response, &way.told).await.into()),
                     }
                 }
             });
@@ -141,8 +141,8 @@ impl Transport<RoleClient> for SseTransport {
             if !post::has_json(&response) {
                 return Ok(());
             }
-            let body = post::read_body(response, way.max_bytes).await;
-            let body = way.told.cut_json(body.ok().flatten().unwrap_or_default());
+            let body = post::read_body(response, way.max_bytes, &way.told).await;
+            let body = body.ok().flatten().unwrap_or_default();
             let reading = lenient::read(&body);
             lenient::warn(&way.server, &reading.flaws);
             if let Some(answers) = answers.upgrade() {

@@ -139,7 +139,7 @@ async fn keys_answer_approvals() {
     // It began before the chat, and goes on here.
     let screen = window.sees("◆ test_once? a approve").await;
     assert!(
-        screen.contains("you> before") && screen.contains("\"effect\": true"),
+        screen.contains("you> before") && screen.contains("{\"effect\":true}"),
         "{screen}"
     );
     assert_eq!(stack.effects().len(), 0);
@@ -395,7 +395,7 @@ async fn tools_of_the_user_run_when_the_user_says_so() {
     window.line("open_file").await;
     let screen = window.sees("◆ open_file? ").await;
     assert!(
-        screen.contains("with `tee ran`") && screen.contains("\"path\": \"a.txt\""),
+        screen.contains("with `tee ran`") && screen.contains("{\"path\":\"a.txt\"}"),
         "{screen}"
     );
     assert!(!ran.exists(), "nobody has allowed it");
