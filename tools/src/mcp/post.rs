@@ -182,7 +182,7 @@ impl Post<'_> {
         }
         let max_bytes = self.max_bytes;
         let Some(body) = read_body(response, max_bytes, self.told).await? else {
-            return Err(too_large(max_bytes).into());
+            return Err(PostError::Unreadable(events::over_limit(max_bytes)).into());
         };
         let mut reading = lenient::read(&body);
         lenient::warn(&self.server, &reading.flaws);
@@ -367,10 +367,6 @@ pub(super) async fn refused(status: StatusCode, response: Response, told: &Told)
         retry_after: refusal.retry_after,
         said: refusal.said(None),
     }
-}
-
-fn too_large(max_bytes: usize) -> PostError {
-    PostError::Unreadable(events::over_limit(max_bytes))
 }
 
 /// Gives an answer the id of its request. An answer with another id tells nothing of this request, except that the server has
