@@ -48,60 +48,45 @@ impl Shown<'_> {
             }
             let latest = reports.borrow_and_update().clone();
             if let Some(new) = changed(&mut step, latest.step) {
-                self.notify(of_step(new)).await;
+                self.notify(self.of_step(new)).await;
             }
             if let Some(new) = changed(&mut line, latest.line) {
-                self.notify(of_line(new)).await;
+                self.notify(self.of_line(new)).await;
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    async fn notify(&self, words: Words) {
-        let Words {
-            progress,
-            total,
-            message,
-            level,
-        } = words;
-        let notice = Notice::ToolWorks(ToolProgress {
+    async fn notify(&self, progress: ToolProgress) {
+        readers::notify(self.stream, self.log, Notice::ToolWorks(progress)).await;
+    }
+
+    fn of_step(&self, step: ProgressStep) -> ToolProgress {
+        ToolProgress {
+            progress: step.done.and_then(number),
+            total: step.total.and_then(number),
+            ..self.of_words(step.message)
+        }
+    }
+
+    fn of_line(&self, line: LogLine) -> ToolProgress {
+        ToolProgress {
+            level: Some(line.level),
+            ..self.of_words(line.message)
+        }
+    }
+
+    fn of_words(&self, message: String) -> ToolProgress {
+        ToolProgress {
             message_id: self.key.message_id.clone(),
             agent_execution_id: self.key.agent_execution_id.clone(),
             execution_id: self.key.execution_id.clone(),
             tool_name: self.tool_name.to_owned(),
-            progress,
-            total,
+            progress: None,
+            total: None,
             message,
-            level,
-        });
-        readers::notify(self.stream, self.log, notice).await;
-    }
-}
-
-/// The part of a notice that a tool has reported.
-#[derive(Debug, PartialEq)]
-struct Words {
-    progress: Option<Number>,
-    total: Option<Number>,
-    message: String,
-    level: Option<String>,
-}
-
-fn of_step(step: ProgressStep) -> Words {
-    Words {
-        progress: step.done.and_then(number),
-        total: step.total.and_then(number),
-        message: step.message,
-        level: None,
-    }
-}
-
-fn of_line(line: LogLine) -> Words {
-    Words {
-        progress: None,
-        total: None,
-        message: line.message,
-        level: Some(line.level),
+            level: None,
+        }
     }
 }
 

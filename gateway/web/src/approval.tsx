@@ -4,6 +4,7 @@ import type { api, ApprovalRequest, Conversation, ToolCall } from "everturn-clie
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, useNow } from "./clock";
+import { useSending } from "./sending";
 import { escaped, Fault, isolated, Text, visible } from "./shown";
 import { texts } from "./texts";
 
@@ -40,23 +41,17 @@ export function ApprovalCard({ chat, asked, onAnswered }: ApprovalProps) {
   const [isProposed, setProposed] = useState(false);
   const [doing, setDoing] = useState<Doing>();
   const [isRemembered, setRemembered] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const [isSent, setSent] = useState(false);
+  const { error, isSent, send, forget } = useSending();
   const first = useRef<HTMLButtonElement>(null);
   const answer = (action: () => Promise<api.AnsweredApproval>) => {
-    setSent(true);
-    setError(undefined);
-    const taken = ({ decision }: api.AnsweredApproval) => {
-      if (decision === "proposed") {
+    send(action, ({ decision }) => {
+      const isProposed = decision === "proposed";
+      if (isProposed) {
         setProposed(true);
         setDoing(undefined);
-        setSent(false);
       }
       onAnswered?.();
-    };
-    action().then(taken, (caught: unknown) => {
-      setError(caught);
-      setSent(false);
+      return isProposed;
     });
   };
   const { request, by } = asked;
@@ -68,7 +63,7 @@ export function ApprovalCard({ chat, asked, onAnswered }: ApprovalProps) {
   const deny = (reason = "") => answer(() => chat.deny(request, reason.trim() === "" ? {} : { reason }));
   const back = () => {
     setDoing(undefined);
-    setError(undefined);
+    forget();
     // The button is there after the next drawing.
     requestAnimationFrame(() => first.current?.focus());
   };

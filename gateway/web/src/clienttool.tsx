@@ -2,22 +2,15 @@
 
 import type { Conversation, Json, ToolCall } from "everturn-client";
 import { useState } from "preact/hooks";
+import { useSending } from "./sending";
 import { Fault, Text, Value } from "./shown";
 import { texts } from "./texts";
 
 /** Asks for the result. The first one counts, in whichever tab or program it was given. */
 export function ClientToolCard({ chat, call }: { chat: Conversation; call: ToolCall }) {
   const [result, setResult] = useState("");
-  const [error, setError] = useState<unknown>();
-  const [isSent, setSent] = useState(false);
-  const answer = (isError: boolean) => {
-    setSent(true);
-    setError(undefined);
-    chat.answerTool(call.executionId ?? "", read(result), { isError }).catch((caught: unknown) => {
-      setError(caught);
-      setSent(false);
-    });
-  };
+  const { error, isSent, send } = useSending();
+  const answer = (isError: boolean) => send(() => chat.answerTool(call.executionId ?? "", read(result), { isError }));
   const isEmpty = result.trim() === "";
   return (
     <div class="approval" role="group" aria-label={texts.client}>

@@ -2,6 +2,7 @@
 
 import type { Conversation, ToolCall } from "everturn-client";
 import { useState } from "preact/hooks";
+import { useSending } from "./sending";
 import { Fault } from "./shown";
 import { texts } from "./texts";
 
@@ -13,16 +14,10 @@ export function isOpen({ state, toolOutput, executionId }: ToolCall): boolean {
 /** Asks a person. The first outcome counts, in whichever tab it was given. */
 export function OutcomeCard({ chat, call }: { chat: Conversation; call: ToolCall }) {
   const [comment, setComment] = useState("");
-  const [error, setError] = useState<unknown>();
-  const [isSent, setSent] = useState(false);
+  const { error, isSent, send } = useSending();
   const settle = (outcome: "happened" | "not_happened") => {
-    setSent(true);
-    setError(undefined);
     const said = comment.trim();
-    chat.settleOutcome(call.executionId ?? "", outcome, said === "" ? {} : { comment: said }).catch((caught: unknown) => {
-      setError(caught);
-      setSent(false);
-    });
+    send(() => chat.settleOutcome(call.executionId ?? "", outcome, said === "" ? {} : { comment: said }));
   };
   return (
     <div class="approval" role="group" aria-label={texts.outcome.question}>

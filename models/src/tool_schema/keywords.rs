@@ -89,7 +89,7 @@ pub(super) fn named(fields: &Map<String, Value>) -> Vec<Kind> {
     once
 }
 
-/// Returns the types of a schema: those that it names, or those that its keywords are about.
+/// Returns the types in the schema's `type`. Without a `type`, the keywords of the schema tell the types.
 pub(super) fn kinds(fields: &Map<String, Value>) -> Vec<Kind> {
     let named = named(fields);
     if !named.is_empty() {
@@ -225,7 +225,7 @@ pub(super) fn kept(
         }
     }
     if let Some(mut choices) = choices(fields) {
-        // Choices of other types belong to other branches, or mean nothing.
+        // A choice of another type belongs to another branch of the schema.
         choices.retain(|choice| kind.has(choice));
         let are_texts = choices
             .iter()

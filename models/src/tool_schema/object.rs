@@ -20,8 +20,8 @@ pub(super) fn is_object_with(fields: &Map<String, Value>) -> bool {
             .is_some_and(|known| !known.is_empty())
 }
 
-/// Returns one object that allows every object that the schema allows. Of several branches, every property is known, and
-/// only the properties that all branches need are needed. `None`: the schema allows no object.
+/// Returns a single object schema that allows at least the objects of the given schema. With several branches, the object
+/// has the properties of all branches, and needs only the properties that each branch needs. `None`: the schema allows no object.
 pub(super) fn folded(
     references: References<'_>,
     fields: Map<String, Value>,
@@ -119,7 +119,7 @@ impl Object {
         Some(object)
     }
 
-    /// Adds schemas of which one holds.
+    /// Adds the branches of an `anyOf` or `oneOf`.
     fn join_one_of(&mut self, branches: Vec<Self>) {
         let mut needed: Option<Vec<String>> = None;
         for branch in branches {
@@ -142,7 +142,7 @@ impl Object {
         }
     }
 
-    /// Adds a property. A property with several schemas takes each of them; a schema that says nothing adds nothing.
+    /// Adds a property. A property with several schemas becomes an `anyOf` of the schemas. An empty schema adds nothing.
     fn add(&mut self, name: String, schema: Value) {
         let says_nothing = |schema: &Value| {
             *schema == json!(true) || schema.as_object().is_some_and(Map::is_empty)

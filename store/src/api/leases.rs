@@ -57,7 +57,7 @@ pub trait LostWorkers: Send + Sync {
 /// The most left-out tools that a worker tells. More tools do not fit into a short answer, and the log has all of them.
 pub const MAX_LEFT_OUT_TOOLS: usize = 64;
 
-/// The tools that workers leave out of requests to models. Workers tell them, and gateways show them.
+/// The tools that workers leave out of requests to models. Workers write the list, and gateways show the list.
 #[async_trait]
 pub trait LeftOut: Send + Sync {
     /// Stores the tools that a worker leaves out, beside the worker's lease. The tools are gone with the lease.

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{
-    AuditActor, AuditQuery, AuditTarget, AuditTrail, ConsentOf, Consents, NewAuditEntry,
-    NewConsentRequest,
+    AuditQuery, AuditTrail, ConsentOf, Consents, NewAuditEntry, NewConsentRequest,
 };
 
-use super::Backend;
+use super::{Backend, fixture::operator_entry};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -21,23 +20,7 @@ fn of(tenant: &str, owner: &str, server: &str) -> ConsentOf {
 }
 
 fn entry(action: AuditAction) -> NewAuditEntry {
-    NewAuditEntry {
-        tenant_id: Some("t".into()),
-        actor: AuditActor {
-            kind: AuditActorKind::Operator,
-            id: None,
-        },
-        action,
-        target: AuditTarget {
-            kind: AuditTargetKind::ToolServer,
-            id: "mail".into(),
-        },
-        outcome: AuditOutcome::Done,
-        address: None,
-        request_id: None,
-        details: serde_json::Map::new(),
-        keep_days: 1,
-    }
+    operator_entry(Some("t"), action, AuditTargetKind::ToolServer, "mail")
 }
 
 async fn give(store: &impl Consents, of: &ConsentOf, id: &str, sealed: &[u8]) {

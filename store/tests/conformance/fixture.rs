@@ -8,12 +8,16 @@ use everturn_proto::{
         AgentDefinition, AgentTool, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
         SaveThought, ToolCall, WaitingHooks, save_request::Batch,
     },
-    words::{AgentExecutionStatus, Effect, FinishReason, OnBusy, ToolKind, ToolStatus},
+    words::{
+        AgentExecutionStatus, AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind, Effect,
+        FinishReason, OnBusy, ToolKind, ToolStatus,
+    },
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, EventWriter,
-    MessageQueue, ModelCalls, NewMessage, OnUnknownAgent, PageLimit, QueuedMessage, Saved,
-    StepClaims, StepKey, StoreError, ToolClaims, ToolEnd, ToolKey, TurnInputs, TurnStart, Turns,
+    Access, AuditActor, AuditTarget, BeginTurn, BegunTurn, Conversation, Conversations,
+    EventReader, EventWriter, MessageQueue, ModelCalls, NewAuditEntry, NewMessage, OnUnknownAgent,
+    PageLimit, QueuedMessage, Saved, StepClaims, StepKey, StoreError, ToolClaims, ToolEnd, ToolKey,
+    TurnInputs, TurnStart, Turns,
 };
 
 /// Every trait that the turn of a test needs.
@@ -46,6 +50,32 @@ impl<S> TurnStore for S where
 /// Returns an access that sees everything that these tests make.
 pub fn tenant() -> Access {
     Access::tenant("default")
+}
+
+/// Returns the audit entry of an operator's action.
+pub fn operator_entry(
+    tenant_id: Option<&str>,
+    action: AuditAction,
+    kind: AuditTargetKind,
+    id: &str,
+) -> NewAuditEntry {
+    NewAuditEntry {
+        tenant_id: tenant_id.map(Into::into),
+        actor: AuditActor {
+            kind: AuditActorKind::Operator,
+            id: None,
+        },
+        action,
+        target: AuditTarget {
+            kind,
+            id: id.into(),
+        },
+        outcome: AuditOutcome::Done,
+        address: None,
+        request_id: None,
+        details: serde_json::Map::new(),
+        keep_days: 1,
+    }
 }
 
 /// More than any test stores.

@@ -1,13 +1,13 @@
 //! API keys and browser sessions.
 
 use chrono::{SubsecRound, TimeDelta, Utc};
-use everturn_proto::words::{AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind};
+use everturn_proto::words::{AuditAction, AuditTargetKind};
 use everturn_store::{
-    Access, AuditActor, AuditQuery, AuditTarget, AuditTrail, KeyKind, KeyMaker, Keys, Missing,
-    NewAuditEntry, NewKey, SessionsOf, StoreError,
+    Access, AuditQuery, AuditTrail, KeyKind, KeyMaker, Keys, Missing, NewKey, SessionsOf,
+    StoreError,
 };
 
-use super::Backend;
+use super::{Backend, fixture::operator_entry};
 
 fn key(id: &str, tenant: &str) -> NewKey {
     NewKey {
@@ -140,23 +140,7 @@ pub async fn a_revoked_key_takes_the_keys_that_it_made_along(backend: &impl Back
             new.made_by
         );
     }
-    let entry = NewAuditEntry {
-        tenant_id: None,
-        actor: AuditActor {
-            kind: AuditActorKind::Operator,
-            id: None,
-        },
-        action: AuditAction::KeyRevoked,
-        target: AuditTarget {
-            kind: AuditTargetKind::Key,
-            id: "a".into(),
-        },
-        outcome: AuditOutcome::Done,
-        address: None,
-        request_id: None,
-        details: serde_json::Map::new(),
-        keep_days: 1,
-    };
+    let entry = operator_entry(None, AuditAction::KeyRevoked, AuditTargetKind::Key, "a");
     // A call has a limit, and a further call continues.
     assert_eq!(
         store.revoke_made_keys("a", 3, &entry).await.unwrap(),

@@ -3,21 +3,18 @@
 
 use everturn_proto::{
     Json, Thread,
-    words::{
-        AgentExecutionStatus, AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind, Effect,
-        ToolOutcome, ToolStatus,
-    },
+    words::{AgentExecutionStatus, AuditAction, AuditTargetKind, Effect, ToolOutcome, ToolStatus},
 };
 use everturn_store::{
-    Access, AgentExecutions, AuditActor, AuditQuery, AuditTarget, AuditTrail, ContextMessage,
-    NewAuditEntry, OutcomeRefusal, OutsideTools, PageLimit, PersonsOutcome, ReadBefore,
-    SettledOutcome, ToolClaims, ToolEnd, ToolResults,
+    Access, AgentExecutions, AuditQuery, AuditTrail, ContextMessage, NewAuditEntry, OutcomeRefusal,
+    OutsideTools, PageLimit, PersonsOutcome, ReadBefore, SettledOutcome, ToolClaims, ToolEnd,
+    ToolResults,
 };
 use serde_json::{Value, json};
 
 use super::{
     Backend,
-    fixture::{Turn, TurnStore, tenant},
+    fixture::{Turn, TurnStore, operator_entry, tenant},
 };
 
 /// Runs a turn of two calls, the first with an unknown outcome, to its end.
@@ -45,23 +42,8 @@ fn happened(turn: &Turn<impl TurnStore>) -> PersonsOutcome {
 }
 
 fn entry(turn: &Turn<impl TurnStore>) -> NewAuditEntry {
-    NewAuditEntry {
-        tenant_id: Some("default".into()),
-        actor: AuditActor {
-            kind: AuditActorKind::Key,
-            id: Some("k".into()),
-        },
-        action: AuditAction::OutcomeSettled,
-        target: AuditTarget {
-            kind: AuditTargetKind::ToolExecution,
-            id: turn.execution_id(0, 0),
-        },
-        outcome: AuditOutcome::Done,
-        address: None,
-        request_id: None,
-        details: serde_json::Map::default(),
-        keep_days: 30,
-    }
+    let (action, kind) = (AuditAction::OutcomeSettled, AuditTargetKind::ToolExecution);
+    operator_entry(Some("default"), action, kind, &turn.execution_id(0, 0))
 }
 
 async fn settle(

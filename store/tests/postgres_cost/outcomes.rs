@@ -2,41 +2,15 @@
 
 use everturn_proto::{
     Json,
-    words::{
-        AgentExecutionStatus, AuditAction, AuditActorKind, AuditOutcome, AuditTargetKind, Effect,
-        ToolOutcome,
-    },
+    words::{AgentExecutionStatus, AuditAction, AuditTargetKind, Effect, ToolOutcome},
 };
-use everturn_store::{
-    AuditActor, AuditTarget, NewAuditEntry, OutsideTools, PersonsOutcome, SettledOutcome,
-    ToolClaims, ToolEnd,
-};
+use everturn_store::{OutsideTools, PersonsOutcome, SettledOutcome, ToolClaims, ToolEnd};
 
 use crate::{
     costs::Costs,
-    fixture::{Turn, tenant},
+    fixture::{Turn, operator_entry, tenant},
     round_trips::watched,
 };
-
-fn entry(execution_id: &str) -> NewAuditEntry {
-    NewAuditEntry {
-        tenant_id: Some("default".into()),
-        actor: AuditActor {
-            kind: AuditActorKind::Key,
-            id: Some("k".into()),
-        },
-        action: AuditAction::OutcomeSettled,
-        target: AuditTarget {
-            kind: AuditTargetKind::ToolExecution,
-            id: execution_id.to_owned(),
-        },
-        outcome: AuditOutcome::Done,
-        address: None,
-        request_id: None,
-        details: serde_json::Map::default(),
-        keep_days: 30,
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settling_an_outcome() {
@@ -53,7 +27,9 @@ async fn settling_an_outcome() {
         turn.complete(1, "Who knows?", &[]).await;
         turn.end(1, AgentExecutionStatus::Completed).await;
         let execution_id = turn.execution_id(0, 0);
-        let (access, entry) = (tenant(), entry(&execution_id));
+        let (action, kind) = (AuditAction::OutcomeSettled, AuditTargetKind::ToolExecution);
+        let entry = operator_entry(Some("default"), action, kind, &execution_id);
+        let access = tenant();
         let outcome = PersonsOutcome {
             execution_id,
             outcome: ToolOutcome::Happened,

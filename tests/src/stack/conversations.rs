@@ -293,6 +293,16 @@ impl Stack {
         self.temporal.succeed(&command).await;
     }
 
+    /// Asks in a new conversation, and returns the conversation with the frames of the turn, up to `complete`.
+    pub async fn frames_of_turn(&self, content: &str) -> (String, Vec<Frame>) {
+        let client = self.client();
+        let conversation = client.create_conversation(None).await.unwrap();
+        let read = self.frames_until(&conversation, 0, |frame| frame.event == "complete");
+        let (frames, sent) = tokio::join!(read, client.submit(&conversation, content, None));
+        sent.unwrap();
+        (conversation, frames)
+    }
+
     /// Reads the event stream until a frame matches, and returns the frames.
     pub async fn frames_until(
         &self,

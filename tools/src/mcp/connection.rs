@@ -188,7 +188,7 @@ impl Connection {
             .await
             .map_err(|_ended| CallError::NotSent)?;
         let token = call.progress_token.clone();
-        let progress = self.handler.watch(token, context.progress.clone());
+        let mut progress = self.handler.watch(token, context.progress.clone());
         let mut unanswered = CancelOnDrop {
             connection: self,
             id: Some(call.id.clone()),

@@ -19,17 +19,12 @@ use rmcp::{
     service::NotificationContext,
 };
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use crate::progress::{Progress, ProgressStep};
+use crate::progress::{Progress, ProgressStep, Reports};
 
-type Calls = HashMap<ProgressToken, Call>;
-
-/// A call in flight.
-struct Call {
-    progress: Progress,
-    heard: Arc<Notify>,
-}
+/// The progress of each call in flight.
+type Calls = HashMap<ProgressToken, Progress>;
 
 /// Handles the notifications of a server. The client declares no capability, so a server may send no requests.
 #[derive(Clone, Default)]
@@ -41,16 +36,12 @@ pub(super) struct Handler {
 impl Handler {
     /// Passes the progress of a call on to `progress`, for the lifetime of the returned value.
     pub(super) fn watch(&self, token: ProgressToken, progress: Progress) -> CallProgress<'_> {
-        let heard = Arc::new(Notify::new());
-        let call = Call {
-            progress,
-            heard: Arc::clone(&heard),
-        };
-        self.calls().insert(token.clone(), call);
+        let reports = progress.follow();
+        self.calls().insert(token.clone(), progress);
         CallProgress {
             handler: self,
             token,
-            heard,
+            reports,
         }
     }
 
@@ -75,9 +66,8 @@ impl ClientHandler for Handler {
         step: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        if let Some(call) = self.calls().get(&step.progress_token) {
-            call.heard.notify_one();
-            call.progress.step(ProgressStep {
+        if let Some(progress) = self.calls().get(&step.progress_token) {
+            progress.step(ProgressStep {
                 done: Some(step.progress),
                 total: step.total,
                 message: step.message.unwrap_or_default(),
@@ -92,10 +82,9 @@ impl ClientHandler for Handler {
         _: NotificationContext<RoleClient>,
     ) {
         let calls = self.calls();
-        if let (Some(call), 1) = (calls.values().next(), calls.len()) {
+        if let (Some(progress), 1) = (calls.values().next(), calls.len()) {
             let (level, message) = in_words(&line);
-            call.heard.notify_one();
-            call.progress.line(&level, &message);
+            progress.line(&level, &message);
         }
     }
 
@@ -116,13 +105,14 @@ impl ClientHandler for Handler {
 pub(super) struct CallProgress<'a> {
     handler: &'a Handler,
     token: ProgressToken,
-    heard: Arc<Notify>,
+    reports: watch::Receiver<Reports>,
 }
 
 impl CallProgress<'_> {
     /// Waits until the server reports a step or a line. Cancel safe.
-    pub(super) async fn next(&self) {
-        self.heard.notified().await;
+    pub(super) async fn next(&mut self) {
+        // The handler keeps the sender for the lifetime of this value.
+        let _changed = self.reports.changed().await;
     }
 }
 

@@ -116,6 +116,7 @@ fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
 #[derive(Debug)]
 struct ResumeOrEnd {
     pauses: ExponentialBackoff,
+    pauses_after_ends: ExponentialBackoff,
     connection: CancellationToken,
     ends: Mutex<Ends>,
 }
@@ -141,19 +142,14 @@ impl ResumeOrEnd {
     fn new(connection: CancellationToken) -> Self {
         let mut pauses = ExponentialBackoff::default();
         (pauses.max_times, pauses.base_duration) = (Some(RESUMES), FIRST_RESUME);
+        let mut pauses_after_ends = pauses.clone();
+        (pauses_after_ends.max_times, pauses_after_ends.max_delay) = (None, Some(LAST_PAUSE));
         Self {
             pauses,
+            pauses_after_ends,
             connection,
             ends: Mutex::default(),
         }
-    }
-
-    /// Returns the pause before a stream that the server has ended is opened again.
-    fn after_end(&self) -> Duration {
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        let earlier = ends.count(Instant::now());
-        let factor = 2_u32.saturating_pow(u32::try_from(earlier).unwrap_or(u32::MAX));
-        FIRST_RESUME.saturating_mul(factor).min(LAST_PAUSE)
     }
 }
 
@@ -161,7 +157,8 @@ impl SseRetryPolicy for ResumeOrEnd {
     fn retry(&self, tries: usize) -> Option<Duration> {
         // rmcp asks with 0 tries when the server has ended the stream, and with 1 and more after failed tries.
         if tries == 0 {
-            return Some(self.after_end());
+            let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+            return self.pauses_after_ends.retry(ends.count(Instant::now()));
         }
         let pause = self.pauses.retry(tries);
         if pause.is_none() {

@@ -1,4 +1,4 @@
-//! Tells the store which tools this worker leaves out of requests, so that gateways can show them.
+//! Writes the left-out tools of this worker to the store. Gateways show the tools.
 
 use std::{sync::Arc, time::Duration};
 

@@ -263,13 +263,8 @@ fn checked_answer(
     path: &ExecutionPath,
     body: ApprovalAnswerBody,
 ) -> Result<ResolveApproval, Problem> {
-    if let Some(key) = body.tool_input.as_ref().and_then(RawJson::repeated_key) {
-        return Err(Problem::new(
-            Code::RepeatedKey,
-            format!(
-                "`tool_input` has the key `{key}` more than once in one object. Send each key once."
-            ),
-        ));
+    if let Some(input) = &body.tool_input {
+        has_each_key_once("tool_input", input)?;
     }
     let answer = ResolveApproval {
         execution_id: path.execution_id.clone(),
@@ -287,6 +282,17 @@ fn checked_answer(
         tool_input: answer.tool_input.map(RawJson::into_canonical),
         ..answer
     })
+}
+
+/// Refuses the value of a field with an object that has a key more than once: readers of such a value disagree.
+pub(super) fn has_each_key_once(field: &str, value: &RawJson) -> Result<(), Problem> {
+    let Some(key) = value.repeated_key() else {
+        return Ok(());
+    };
+    Err(Problem::new(
+        Code::RepeatedKey,
+        format!("`{field}` has the key `{key}` more than once in one object. Send each key once."),
+    ))
 }
 
 /// Returns the number of looks at the call: several looks while the turn stores another answer.

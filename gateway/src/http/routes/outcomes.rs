@@ -5,13 +5,14 @@ use axum::{Json, extract::State};
 use everturn_proto::{
     Json as RawJson,
     event::OutcomeSettled,
+    limits::MAX_APPROVAL_REASON_BYTES,
     words::{AuditAction, AuditTargetKind, ToolOutcome},
 };
 use everturn_store::{OutcomeRefusal, PersonsOutcome, SettledOutcome};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::stored_results::checked_size;
+use super::{approvals::has_each_key_once, stored_results::checked_size};
 use crate::{
     http::{
         audit::WithDetails,
@@ -22,9 +23,6 @@ use crate::{
     },
     schema::{Id, one_of},
 };
-
-/// The most bytes of a comment: as of the reason in an approval. The model reads the comment.
-const MAX_COMMENT_BYTES: usize = 4096;
 
 /// A person's knowledge about a call whose outcome is unknown.
 #[derive(Deserialize, ToSchema)]
@@ -143,17 +141,12 @@ fn checked(
             return invalid("`outcome` must be `happened` or `not_happened`.");
         }
     }
-    if body.comment.len() > MAX_COMMENT_BYTES || body.comment.contains('\0') {
+    if body.comment.len() > MAX_APPROVAL_REASON_BYTES || body.comment.contains('\0') {
         return invalid("`comment` has at most 4 KiB, and no NUL.");
     }
     if let Some(result) = &body.result {
         checked_size(result)?;
-        if let Some(key) = result.repeated_key() {
-            let detail = format!(
-                "`result` has the key `{key}` more than once in one object. Send each key once."
-            );
-            return Err(Problem::new(Code::RepeatedKey, detail));
-        }
+        has_each_key_once("result", result)?;
     }
     Ok(PersonsOutcome {
         execution_id: path.execution_id.clone(),

@@ -220,11 +220,7 @@ async fn a_chain_waits_when_all_its_models_refuse() {
     let stack = with_second(first, &second, "").await.with_gateways(1);
     stack.configure("[worker]\ncircuit = \"0s\"\n");
     let _all = stack.all_in_one().await;
-    let client = stack.client();
-    let conversation = client.create_conversation(None).await.unwrap();
-    let read = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
-    let (frames, sent) = tokio::join!(read, client.submit(&conversation, "answer", None));
-    sent.unwrap();
+    let (conversation, frames) = stack.frames_of_turn("answer").await;
     fell_back(&stack.ended(&conversation, 1).await, "llm_unavailable");
     let waits = frames.iter().filter(|frame| frame.event == "model_waiting");
     let attempts: Vec<_> = waits.map(|wait| wait.data["attempt"].as_u64()).collect();

@@ -31,11 +31,7 @@ async fn refused_calls_are_waited_out_and_one_call_is_paid() {
     });
     let stack = Stack::embedded(model.await).await;
     let _all = stack.all_in_one().await;
-    let client = stack.client();
-    let conversation = client.create_conversation(None).await.unwrap();
-    let read = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
-    let (frames, sent) = tokio::join!(read, client.submit(&conversation, "go", None));
-    sent.unwrap();
+    let (conversation, frames) = stack.frames_of_turn("go").await;
     let events = stack.events(&conversation).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
     assert_eq!(stack.model.requests().len(), 10);

@@ -1,4 +1,4 @@
-//! The access token of a person who has consented. The store has the tokens, and each request reads them there.
+//! The access token of a person who has consented. Each request reads the token from the store.
 //!
 //! One worker of all renews tokens that end, because a refresh token of many authorization servers is good for one use. The
 //! others wait for the renewed tokens.

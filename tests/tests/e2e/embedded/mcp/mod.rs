@@ -196,11 +196,7 @@ async fn readers_see_the_progress_and_the_log_of_a_running_tool() {
     )
     .await;
     let _all = stack.all_in_one().await;
-    let client = stack.client();
-    let conversation = client.create_conversation(None).await.unwrap();
-    let read = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
-    let (frames, sent) = tokio::join!(read, client.submit(&conversation, "go", None));
-    sent.unwrap();
+    let (conversation, frames) = stack.frames_of_turn("go").await;
     let events = stack.events(&conversation).await;
     assert_eq!(
         types(&events),

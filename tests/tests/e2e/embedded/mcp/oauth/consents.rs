@@ -104,6 +104,28 @@ impl People {
         );
     }
 
+    /// Runs a turn, in which the tool acts as this person at the server.
+    async fn acts_as(&self, key: &str, person: &str) {
+        assert_eq!(result(&self.turn(key).await, "notes__whoami"), person);
+    }
+
+    /// Returns the key of a person who has consented, and whose tool acts.
+    async fn connected_ann(&self) -> String {
+        let ann = self.key("acme", "ann").await;
+        self.consent(&ann, "ann-at-notes").await;
+        self.acts_as(&ann, "ann-at-notes").await;
+        ann
+    }
+
+    /// Returns the content of the database and of the logs, in which no token is.
+    async fn stored_without_tokens(&self) -> String {
+        let stored = self.stored().await;
+        for Token { value, .. } in self.authority.tokens() {
+            assert!(!stored.contains(&value) && !stored.contains(&hexadecimal(&value)));
+        }
+        stored
+    }
+
     /// Sends the form of the page.
     async fn finish(&self, question: &Page, cookie: Option<&str>) -> Page {
         assert_eq!(question.status, 200, "{}", question.text);
@@ -200,23 +222,14 @@ async fn tools_act_for_the_person_who_consented_alone() {
     assert_eq!(people.consented(&ann).await, Value::Null);
     people.consent(&ann, "ann-at-notes").await;
     assert!(people.consented(&ann).await.is_string());
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-notes"
-    );
+    people.acts_as(&ann, "ann-at-notes").await;
     for foreign in [&bob, &other_ann] {
         people.assert_no_consent(foreign).await;
         assert_eq!(people.consented(foreign).await, Value::Null);
     }
     people.consent(&bob, "bob-at-notes").await;
-    assert_eq!(
-        result(&people.turn(&bob).await, "notes__whoami"),
-        "bob-at-notes"
-    );
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-notes"
-    );
+    people.acts_as(&bob, "bob-at-notes").await;
+    people.acts_as(&ann, "ann-at-notes").await;
     let calls = ["ann-at-notes", "bob-at-notes", "ann-at-notes"];
     assert_eq!(people.authority.calls(), calls);
     // A credential of nobody consents to nothing, and its conversations use nobody's token.
@@ -239,15 +252,9 @@ async fn tools_act_for_the_person_who_consented_alone() {
     worker.kill().await;
     gateway.kill().await;
     let _running = people.start().await;
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-notes"
-    );
+    people.acts_as(&ann, "ann-at-notes").await;
     assert_eq!(people.authority.tokens().len(), 2);
-    let stored = people.stored().await;
-    for Token { value, .. } in people.authority.tokens() {
-        assert!(!stored.contains(&value) && !stored.contains(&hexadecimal(&value)));
-    }
+    let stored = people.stored_without_tokens().await;
     for action in ["consent_begun", "consent_given"] {
         assert!(stored.contains(action), "{action}");
     }
@@ -257,12 +264,7 @@ async fn tools_act_for_the_person_who_consented_alone() {
 async fn a_person_ends_the_consent_and_the_tokens_with_it() {
     let people = People::new(calling(one_call()).await).await;
     let _running = people.start().await;
-    let ann = people.key("acme", "ann").await;
-    people.consent(&ann, "ann-at-notes").await;
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-notes"
-    );
+    let ann = people.connected_ann().await;
     for _ in 0..2 {
         let end = Client::new()
             .delete(people.api("/notes/consent"))
@@ -277,10 +279,7 @@ async fn a_person_ends_the_consent_and_the_tokens_with_it() {
     assert_eq!(people.authority.calls().len(), 1);
     // The next consent may be to another account.
     people.consent(&ann, "ann-at-work").await;
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-work"
-    );
+    people.acts_as(&ann, "ann-at-work").await;
     let unknown = Client::new()
         .delete(people.api("/mail/consent"))
         .bearer_auth(&ann);
@@ -375,22 +374,14 @@ async fn tokens_are_renewed_once_by_all_workers() {
         .map(|it| it.form["grant_type"].clone())
         .collect();
     assert_eq!(grants, ["authorization_code", "refresh_token"]);
-    let stored = people.stored().await;
-    for Token { value, .. } in people.authority.tokens() {
-        assert!(!stored.contains(&value) && !stored.contains(&hexadecimal(&value)));
-    }
+    people.stored_without_tokens().await;
 }
 
 #[tokio::test]
 async fn a_consent_that_ended_at_its_server_is_asked_for_again() {
     let people = People::new(calling(one_call()).await).await;
     let _running = people.start().await;
-    let ann = people.key("acme", "ann").await;
-    people.consent(&ann, "ann-at-notes").await;
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-notes"
-    );
+    let ann = people.connected_ann().await;
     people.authority.revoke();
     let (conversation, events) = turn_of(&people.stack, &ann, "clerk").await;
     let error = error(&events, "notes__whoami");
@@ -402,10 +393,7 @@ async fn a_consent_that_ended_at_its_server_is_asked_for_again() {
     assert_eq!(people.consented(&ann).await, Value::Null);
     people.assert_no_consent(&ann).await;
     people.consent(&ann, "ann-at-notes").await;
-    assert_eq!(
-        result(&people.turn(&ann).await, "notes__whoami"),
-        "ann-at-notes"
-    );
+    people.acts_as(&ann, "ann-at-notes").await;
     assert_eq!(
         json!(people.authority.calls()),
         json!(["ann-at-notes", "ann-at-notes"])
