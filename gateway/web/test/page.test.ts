@@ -195,7 +195,7 @@ test("a person sees how far a running tool is", async () => {
   await see(page, ".activity", /^Waits for the tool works__work\s*\d+\/150 step \d+/);
   await assertAccessible(page);
   await see(page, ".assistant_message", "Worked.");
-  assert.equal(await page.locator(".activity").count(), 0);
+  await page.locator(".activity").waitFor({ state: "detached" });
 });
 
 test("a person settles the outcome of a call that was cut off", async () => {
