@@ -66,6 +66,8 @@ export type InboxApproval = Schemas["InboxApproval"];
 export type ApprovalInbox = Schemas["ApprovalInbox"];
 /** An input that a person proposes for a call, which another person must approve. */
 export type ProposedInput = Schemas["ProposedInput"];
+/** A question of a running tool to a person. */
+export type Question = Schemas["Question"];
 /** The answer to an approval was taken. */
 export type AnsweredApproval = Schemas["AnsweredApproval"];
 /** A call that waits for a client. */

@@ -54,6 +54,11 @@ class ApprovalAnswer(TypedDict):
     A person's answer to a pending tool call.
     """
 
+    answer: NotRequired[dict[str, Any] | None]
+    """
+    With `approve`, for a `question` with a `schema`: the person's answer. At most 64 KiB. The gateway checks the answer with
+    the schema.
+    """
     decision: Literal['approve', 'deny']
     input_hash: str
     """
@@ -639,6 +644,25 @@ class ProposedInput(TypedDict):
     proposed_by: str
     """
     The person.
+    """
+
+
+class Question(TypedDict):
+    """
+    A question of a running tool to a person.
+    """
+
+    message: str
+    """
+    The words of the tool's server.
+    """
+    schema: NotRequired[dict[str, Any]]
+    """
+    The form: the JSON Schema of an object with flat properties. Absent for a question with a `url`.
+    """
+    url: NotRequired[str]
+    """
+    The address that the person is to open. Absent for a form.
     """
 
 
@@ -1983,6 +2007,10 @@ class PendingApproval(WaitingCall):
     """
     Inputs that one person proposes in place of the model's, the newest first. Another person may approve a proposal.
     Absent without a proposal.
+    """
+    question: NotRequired[Question]
+    """
+    The question of the tool, which runs. Absent when a person is to allow the call.
     """
 
 

@@ -1240,6 +1240,11 @@ export interface components {
         };
         /** @description A person's answer to a pending tool call. */
         ApprovalAnswer: {
+            /**
+             * @description With `approve`, for a `question` with a `schema`: the person's answer. At most 64 KiB. The gateway checks the answer with
+             *     the schema.
+             */
+            answer?: Record<string, never> | null;
             /** @enum {string} */
             decision: "approve" | "deny";
             /**
@@ -2177,6 +2182,8 @@ export interface components {
              *     Absent without a proposal.
              */
             proposals?: components["schemas"]["ProposedInput"][];
+            /** @description The question of the tool, which runs. Absent when a person is to allow the call. */
+            question?: components["schemas"]["Question"];
         };
         /** @description Tool calls that wait for a person's approval. */
         PendingApprovals: {
@@ -2219,6 +2226,15 @@ export interface components {
             proposed_at: string;
             /** @description The person. */
             proposed_by: string;
+        };
+        /** @description A question of a running tool to a person. */
+        Question: {
+            /** @description The words of the tool's server. */
+            message: string;
+            /** @description The form: the JSON Schema of an object with flat properties. Absent for a question with a `url`. */
+            schema?: Record<string, never>;
+            /** @description The address that the person is to open. Absent for a form. */
+            url?: string;
         };
         /** @description `data` of the last frame of a gateway that stops. The client should connect again after `delay_ms`. */
         ReconnectFrame: {
