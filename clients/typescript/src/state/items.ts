@@ -1,6 +1,6 @@
 /** What an event makes a person see, before anything else happened to it. */
 
-import { count, extended, flag, id, present, text, value } from "./fields.js";
+import { count, extended, flag, id, isObject, present, text, value } from "./fields.js";
 import type {
   Approval,
   AssistantMessage,
@@ -11,6 +11,7 @@ import type {
   JsonObject,
   Note,
   PlanStep,
+  Question,
   SubAgent,
   Thought,
   ToolCall,
@@ -178,7 +179,19 @@ export function requestedApproval(data: JsonObject): Approval {
     expiresAt: id(data, "expires_at"),
     inputText: id(data, "input_text"),
     approvalBy: id(data, "approval_by"),
+    question: question(data["question"]),
   });
+}
+
+/** The question of a tool that runs. */
+function question(asked: unknown): Question | undefined {
+  if (!isObject(asked)) return undefined;
+  return present<Question>({ message: text(asked, "message"), schema: object(asked, "schema"), url: id(asked, "url") });
+}
+
+function object(data: JsonObject, name: string): JsonObject | undefined {
+  const value = data[name];
+  return isObject(value) ? value : undefined;
 }
 
 /** What an `approval_resolved` changes of its call: with another input than the model's, there is another title, or none. */
@@ -196,6 +209,7 @@ export function resolvedApproval(data: JsonObject): Partial<Approval> {
     reason: id(data, "reason"),
     resolvedBy: id(data, "resolved_by"),
     inputText: id(data, "input_text"),
+    answer: object(data, "answer"),
   });
 }
 

@@ -167,7 +167,7 @@ export interface ToolCall extends ItemBase {
 
 /** The approval that a call needs, or needed. */
 export interface Approval {
-  /** `pending`, then the decision: `approved`, `denied`, `expired`, `cancelled`, or a word that is newer. */
+  /** `pending`, then the decision: `approved`, `denied`, `declined`, `expired`, `cancelled`, or a word that is newer. */
   readonly state: string;
   /** To be sent back with the answer: binds it to this tool and this input. */
   readonly inputHash?: string;
@@ -182,6 +182,20 @@ export interface Approval {
   readonly remember?: boolean;
   readonly reason?: string;
   readonly resolvedBy?: string;
+  /** The question of a tool that runs. Absent when a person is to allow the call. */
+  readonly question?: Question;
+  /** The person's answer to a question with a `schema`. */
+  readonly answer?: JsonObject;
+}
+
+/** A question of a running tool to a person. A call may ask several questions, one after another. */
+export interface Question {
+  /** The words of the tool's server. Show them as plain text. */
+  readonly message: string;
+  /** The form: the JSON Schema of an object with flat properties. Absent for a question with a `url`. */
+  readonly schema?: JsonObject;
+  /** The address that the person is to open. Absent for a form. */
+  readonly url?: string;
 }
 
 /** A call that a client is to run. */

@@ -15,6 +15,7 @@ from .model import (
     JsonObject,
     Note,
     PlanStep,
+    Question,
     SubAgent,
     Thought,
     ToolCall,
@@ -187,7 +188,20 @@ def requested_approval(data: JsonObject) -> Approval:
         expires_at=text_id(data, "expires_at"),
         input_text=text_id(data, "input_text"),
         approval_by=text_id(data, "approval_by"),
+        question=_question(data.get("question")),
     )
+
+
+def _question(asked: Any) -> Question | None:
+    """Returns the question of a tool that runs."""
+    if not isinstance(asked, dict):
+        return None
+    return Question(message=text(asked, "message"), schema=_object(asked, "schema"), url=text_id(asked, "url"))
+
+
+def _object(data: JsonObject, name: str) -> JsonObject | None:
+    value = data.get(name)
+    return value if isinstance(value, dict) else None
 
 
 def resolved_approval(data: JsonObject) -> dict[str, Any]:
@@ -198,6 +212,7 @@ def resolved_approval(data: JsonObject) -> dict[str, Any]:
         "reason": text_id(data, "reason"),
         "resolved_by": text_id(data, "resolved_by"),
         "input_text": text_id(data, "input_text"),
+        "answer": _object(data, "answer"),
     }
     known = {name: value for name, value in changes.items() if value is not None}
     return {"state": text(data, "decision"), **known}

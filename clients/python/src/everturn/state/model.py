@@ -149,11 +149,24 @@ class Thought(ItemBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question of a running tool to a person. A call may ask several questions, one after another."""
+
+    message: str
+    """The words of the tool's server. Show them as plain text."""
+    schema: JsonObject | None = None
+    """The form: the JSON Schema of an object with flat properties. ``None`` for a question with a ``url``."""
+    url: str | None = None
+    """The address that the person is to open. ``None`` for a form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """The approval that a call needs, or needed."""
 
     state: str
-    """``pending``, then the decision: ``approved``, ``denied``, ``expired``, ``cancelled``, or a word that is newer."""
+    """``pending``, then the decision: ``approved``, ``denied``, ``declined``, ``expired``, ``cancelled``, or a word
+    that is newer."""
     input_hash: str | None = None
     """To be sent back with the answer: binds it to this tool and this input."""
     expires_at: str | None = None
@@ -167,6 +180,10 @@ class Approval:
     """This tool never asks again in this conversation."""
     reason: str | None = None
     resolved_by: str | None = None
+    question: Question | None = None
+    """The question of a tool that runs. ``None`` when a person is to allow the call."""
+    answer: JsonObject | None = None
+    """The person's answer to a question with a ``schema``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
