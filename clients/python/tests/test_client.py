@@ -383,6 +383,27 @@ def test_approvals_are_answered_for_what_was_shown(gateway: Gateway, connect: Co
     assert denied == {"decision": "deny", "input_hash": "hash", "reason": "No."}
 
 
+def test_a_question_is_answered_or_declined(gateway: Gateway, connect: Connect) -> None:
+    call = {"execution_id": "exec_1", "input_hash": "hash", "tool_name": "book", "tool_input": {}}
+    question = {"message": "Which day?", "schema": {"type": "object", "properties": {"day": {"type": "string"}}}}
+    gateway.on("GET", "conversations/talk/approvals", Answer(body={"approvals": [{**call, "question": question}]}))
+    gateway.on("POST", "conversations/talk/approvals/exec_1", Answer(body={"decision": "approved"}))
+    conversation = connect().conversation("talk")
+    (pending,) = conversation.approvals()
+    assert pending["question"]["schema"] == question["schema"]
+    conversation.approve(pending, answer={"day": "Monday"})
+    conversation.approve(pending, answer={})
+    conversation.approve(pending)
+    conversation.deny(pending)
+    approved = {"decision": "approve", "input_hash": "hash"}
+    assert [request.json for request in gateway.seen("POST", "exec_1")] == [
+        {**approved, "answer": {"day": "Monday"}},
+        {**approved, "answer": {}},
+        approved,
+        {"decision": "deny", "input_hash": "hash"},
+    ]
+
+
 def test_an_answer_to_an_approval_is_not_sent_twice(gateway: Gateway, connect: Connect) -> None:
     gateway.on("POST", "conversations/talk/approvals/exec_1", cut)
     with pytest.raises(EverturnError):

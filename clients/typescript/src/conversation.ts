@@ -31,7 +31,7 @@ import { END, Session, type Update } from "./live/session.js";
 import { memoryStorage, type TextStorage } from "./live/storage.js";
 import type { ClientTools } from "./live/tools.js";
 import { answerOfTurn, endOfTurn, itemsOfTurn } from "./state/select.js";
-import type { End, Item, Json, ToolCall } from "./state/state.js";
+import type { End, Item, Json, JsonObject, ToolCall } from "./state/state.js";
 
 /** Events of the newest page, by default. */
 const HISTORY = 1000;
@@ -82,6 +82,21 @@ export interface Answer {
 
 /** A call that waits for a person: from the state, or from the list of approvals. */
 export type ApprovalRequest = ToolCall | PendingApproval;
+
+/** How a call is approved, or its question answered. */
+export interface ApproveOptions {
+  /** An input in place of the model's. */
+  readonly toolInput?: Json;
+  /** The input as JSON text, which is sent as it is: `toolInput` cannot have numbers of more than 15 digits. */
+  readonly toolInputText?: string;
+  /** Never ask for this tool again in the conversation. */
+  readonly remember?: boolean;
+  /** The answer to a question with a `schema`. A question with a `url` has none. */
+  readonly answer?: JsonObject;
+  /** The answer as JSON text, which is sent as it is. */
+  readonly answerText?: string;
+  readonly signal?: AbortSignal;
+}
 
 /** One conversation. It is followed while somebody iterates over it or listens. Its methods are bound. */
 export class Conversation {
@@ -260,23 +275,21 @@ export class Conversation {
   }
 
   /**
-   * Approves a call: it runs with the input that was shown, or with yours. `toolInputText` is your input as JSON text, which is
-   * sent as it is: `toolInput` cannot have numbers of more than 15 digits. `remember`: never ask for this tool again. The
-   * decision `proposed` in the answer means that another person must approve your input, too.
+   * Approves a call: it runs with the input that was shown, or with yours. The decision `proposed` in the answer means that
+   * another person must approve your input, too. A call with a `question` runs on with your `answer`; for a question with a
+   * `url`, you say that you have done there what the question asks for.
    *
-   * @throws {SyntaxError} that `toolInputText` is no JSON.
+   * @throws {SyntaxError} that `toolInputText` or `answerText` is no JSON.
    */
-  approve(
-    call: ApprovalRequest,
-    options: { toolInput?: Json; toolInputText?: string; remember?: boolean; signal?: AbortSignal } = {},
-  ): Promise<AnsweredApproval> {
-    const { toolInput, toolInputText, remember, signal } = options;
+  approve(call: ApprovalRequest, options: ApproveOptions = {}): Promise<AnsweredApproval> {
+    const { toolInput, remember, answer, toolInputText, answerText, signal } = options;
     const edited = toolInput === undefined ? {} : { tool_input: toolInput };
-    const answer = { decision: "approve", ...edited, ...(remember ? { remember } : {}) };
-    return this.#answer(call, answer, signal, toolInputText);
+    const answered = answer === undefined ? {} : { answer };
+    const body = { decision: "approve", ...edited, ...answered, ...(remember ? { remember } : {}) };
+    return this.#answer(call, body, signal, { tool_input: toolInputText, answer: answerText });
   }
 
-  /** Denies a call. The model reads the reason. */
+  /** Denies a call; the model reads the reason. A call with a `question` runs on, and its tool is told that you decline. */
   deny(call: ApprovalRequest, options: { reason?: string; signal?: AbortSignal } = {}): Promise<AnsweredApproval> {
     const reason = options.reason === undefined ? {} : { reason: options.reason };
     return this.#answer(call, { decision: "deny", ...reason }, options.signal);
@@ -411,18 +424,19 @@ export class Conversation {
     call: ApprovalRequest,
     answer: object,
     signal: AbortSignal | undefined,
-    toolInputText?: string,
+    texts: Record<string, string | undefined> = {},
   ): Promise<AnsweredApproval> {
     const [executionId, inputHash] =
       "execution_id" in call ? [call.execution_id, call.input_hash] : [call.executionId, call.approval?.inputHash];
     const json = { input_hash: inputHash, ...answer };
     const target = path`/approvals/${executionId ?? ""}`;
-    if (toolInputText === undefined) {
+    const given = Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [{ name, text }]));
+    if (given.length === 0) {
       return this.#http.json(this.#request(target, { method: "POST", json, isRepeatable: false, signal }));
     }
     // One JSON value is a part of the body, and nothing else is.
-    JSON.parse(toolInputText);
-    const body = `{"tool_input":${toolInputText},${JSON.stringify(json).slice(1)}`;
+    for (const { text } of given) JSON.parse(text);
+    const body = `{${given.map(({ name, text }) => `"${name}":${text},`).join("")}${JSON.stringify(json).slice(1)}`;
     const headers = { "content-type": "application/json" };
     return this.#http.json(this.#request(target, { method: "POST", headers, body, isRepeatable: false, signal }));
   }

@@ -4,6 +4,7 @@ export { Everturn } from "./everturn.js";
 export {
   type Answer,
   type ApprovalRequest,
+  type ApproveOptions,
   Conversation,
   type ConversationOptions,
   type SendOptions,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { Everturn, type EverturnOptions, memoryStorage, TurnError } from "../src/index.js";
+import { Everturn, type EverturnOptions, memoryStorage, pendingApprovals, reduce, TurnError } from "../src/index.js";
 import { FakeGateway, problem, type Seen } from "./support/server.js";
 
 const EVENTS = "/api/v1/agent/conversations/c/events";
@@ -262,6 +262,33 @@ test("paths cannot be left through an id, and keys come from a function", async 
   assert.equal(gateway.requests[0]?.headers.authorization, "Bearer fresh");
   for (const id of ["", ".", ".."]) assert.throws(() => everturn.conversation(id), { code: "invalid_id" });
   await assert.rejects(everturn.download(".."), { code: "invalid_id" });
+});
+
+test("a question is answered with a value or with a text, accepted without an answer, or declined", async () => {
+  const bodies: string[] = [];
+  const seen: typeof fetch = async (_, init) => (bodies.push(String(init?.body)), Response.json({ decision: "approved" }));
+  const chat = new Everturn({ url: "http://gateway", fetch: seen }).conversation("c");
+  const schema = { type: "object", properties: { count: { type: "integer" } } };
+  const state = reduce([
+    user(1),
+    event(2, "act", { execution_id: "exec_1", tool_name: "book", tool_input: {} }),
+    event(3, "approval_requested", { execution_id: "exec_1", input_hash: "h", question: { message: "How many?", schema } }),
+  ]);
+  assert.equal(state.status, "waiting");
+  const [call] = pendingApprovals(state);
+  assert.deepEqual(call?.approval?.question, { message: "How many?", schema });
+  await chat.approve(call!, { answer: { count: 2 } });
+  await chat.approve(call!, { answerText: '{"count":9007199254740993}' });
+  await chat.approve(call!);
+  await chat.deny(call!);
+  assert.deepEqual(bodies, [
+    '{"input_hash":"h","decision":"approve","answer":{"count":2}}',
+    '{"answer":{"count":9007199254740993},"input_hash":"h","decision":"approve"}',
+    '{"input_hash":"h","decision":"approve"}',
+    '{"input_hash":"h","decision":"deny"}',
+  ]);
+  for (const answerText of ["{", '{},"remember":true', ""]) await assert.rejects(chat.approve(call!, { answerText }), SyntaxError);
+  assert.equal(bodies.length, 4);
 });
 
 test("conversations are listed page by page", async (t) => {

@@ -234,17 +234,23 @@ class AsyncConversation:
         return await self._runner.run(self._calls.approvals())
 
     async def approve(
-        self, call: PendingApproval | ToolCall, *, tool_input: JsonObject | None = None, remember: bool = False
+        self,
+        call: PendingApproval | ToolCall,
+        *,
+        tool_input: JsonObject | None = None,
+        remember: bool = False,
+        answer: JsonObject | None = None,
     ) -> AnsweredApproval:
         """Approves a call: a pending approval, or the call as ``state`` has it.
 
         With ``tool_input`` the tool runs with this input instead. With ``remember`` this tool does not ask again in
-        this conversation.
+        this conversation. A call with a ``question`` runs on with the ``answer``; for a question with a ``url``, the
+        approval says that the person has done there what the question asks for.
         """
-        return await self._runner.run(self._calls.answer_approval(*approval(call, tool_input, remember)))
+        return await self._runner.run(self._calls.answer_approval(*approval(call, tool_input, remember, answer)))
 
     async def deny(self, call: PendingApproval | ToolCall, *, reason: str | None = None) -> AnsweredApproval:
-        """Denies a call. The model reads the ``reason``."""
+        """Denies a call; the model reads the ``reason``. A call with a ``question`` runs on, without an answer."""
         return await self._runner.run(self._calls.answer_approval(*denial(call, reason)))
 
     async def client_tools(self) -> list[WaitingCall]:

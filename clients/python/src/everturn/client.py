@@ -234,17 +234,23 @@ class Conversation:
         return self._runner.run(self._calls.approvals())
 
     def approve(
-        self, call: PendingApproval | ToolCall, *, tool_input: JsonObject | None = None, remember: bool = False
+        self,
+        call: PendingApproval | ToolCall,
+        *,
+        tool_input: JsonObject | None = None,
+        remember: bool = False,
+        answer: JsonObject | None = None,
     ) -> AnsweredApproval:
         """Approves a call: a pending approval, or the call as ``state`` has it.
 
         With ``tool_input`` the tool runs with this input instead. With ``remember`` this tool does not ask again in
-        this conversation.
+        this conversation. A call with a ``question`` runs on with the ``answer``; for a question with a ``url``, the
+        approval says that the person has done there what the question asks for.
         """
-        return self._runner.run(self._calls.answer_approval(*approval(call, tool_input, remember)))
+        return self._runner.run(self._calls.answer_approval(*approval(call, tool_input, remember, answer)))
 
     def deny(self, call: PendingApproval | ToolCall, *, reason: str | None = None) -> AnsweredApproval:
-        """Denies a call. The model reads the ``reason``."""
+        """Denies a call; the model reads the ``reason``. A call with a ``question`` runs on, without an answer."""
         return self._runner.run(self._calls.answer_approval(*denial(call, reason)))
 
     def client_tools(self) -> list[WaitingCall]:

@@ -9,12 +9,16 @@ from ..state.model import JsonObject, ToolCall
 
 
 def approval(
-    call: PendingApproval | ToolCall, tool_input: JsonObject | None, remember: bool
+    call: PendingApproval | ToolCall, tool_input: JsonObject | None, remember: bool, answer: JsonObject | None
 ) -> tuple[str, dict[str, Any]]:
     """Returns the ``execution_id`` of the call, and the body of the answer that approves it."""
     execution_id, input_hash = _bound_to(call)
-    body: dict[str, Any] = {"decision": "approve", "input_hash": input_hash, "remember": remember}
-    return execution_id, body if tool_input is None else {**body, "tool_input": tool_input}
+    body: dict[str, Any] = {"decision": "approve", "input_hash": input_hash}
+    # A gateway refuses `remember` for a question, and `answer` without one.
+    if remember:
+        body["remember"] = True
+    given = {"tool_input": tool_input, "answer": answer}
+    return execution_id, {**body, **{name: value for name, value in given.items() if value is not None}}
 
 
 def denial(call: PendingApproval | ToolCall, reason: str | None) -> tuple[str, dict[str, Any]]:
