@@ -51,9 +51,12 @@ function sentences(waits: readonly TurnRow[], items: readonly Item[], isWriting:
   const ids = new Set(waits.map(({ item }) => item));
   const calls = items.filter((item): item is ToolCall => item.type === "tool_call" && ids.has(item.id));
   const of = (asked: ReturnType<typeof askedOf>) => calls.filter((call) => askedOf(call) === asked);
-  const [approvals, clients, tools] = [of("approval"), of("client"), of(undefined)];
+  const [asked, clients, tools] = [of("approval"), of("client"), of(undefined)];
+  const approvals = asked.filter(({ approval }) => approval?.question === undefined);
+  const questions = asked.length - approvals.length;
   const found: string[] = [];
   if (approvals.length > 0) found.push(texts.activity.approval(approvals.length));
+  if (questions > 0) found.push(texts.activity.question(questions));
   if (clients.length > 0) found.push(texts.activity.client(namesOf(clients)));
   if (tools.length > 0) found.push(texts.activity.tools(namesOf(tools), tools.length));
   if (waits.some(({ kind }) => kind === "llm_call")) found.push(isWriting ? texts.activity.writes : texts.activity.model);

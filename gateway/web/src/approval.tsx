@@ -3,7 +3,8 @@
 import type { api, ApprovalRequest, Conversation, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clock, useNow } from "./clock";
+import { Deadline } from "./deadline";
+import { QuestionCard } from "./question";
 import { useSending } from "./sending";
 import { escaped, Fault, isolated, Text, visible } from "./shown";
 import { texts } from "./texts";
@@ -22,22 +23,39 @@ export interface Asked {
   readonly by?: string | undefined;
   /** Inputs that other people propose. */
   readonly proposals?: readonly api.ProposedInput[] | undefined;
+  /** The question of a tool that runs. Absent when the person is to allow the call. */
+  readonly question?: AskedQuestion | undefined;
+}
+
+/** A question, whose schema a foreign server wrote. */
+export interface AskedQuestion {
+  readonly message: string;
+  readonly schema?: unknown;
+  readonly url?: string | undefined;
 }
 
 /** The question about a call of a conversation. */
 export function askedAbout(call: ToolCall): Asked {
-  const { inputText, expiresAt, approvalBy } = call.approval ?? {};
-  return { request: call, toolName: call.toolName, inputText: inputText ?? JSON.stringify(call.toolInput), expiresAt, by: approvalBy };
+  const { inputText, expiresAt, approvalBy, question } = call.approval ?? {};
+  const text = inputText ?? JSON.stringify(call.toolInput);
+  return { request: call, toolName: call.toolName, inputText: text, expiresAt, by: approvalBy, question };
 }
 
-interface ApprovalProps {
+/** What a card needs. */
+export interface ApprovalProps {
   chat: Conversation;
   asked: Asked;
   onAnswered?: () => void;
 }
 
-/** Asks a person. The first answer counts, in whichever tab it was given. */
-export function ApprovalCard({ chat, asked, onAnswered }: ApprovalProps) {
+/** Asks a person. The first answer counts, in whichever tab it was given. The next question of a call has a card of its own. */
+export function ApprovalCard(props: ApprovalProps) {
+  const { request, question } = props.asked;
+  const hash = "execution_id" in request ? request.input_hash : request.approval?.inputHash;
+  return question === undefined ? <CallCard key={hash} {...props} /> : <QuestionCard key={hash} {...props} question={question} />;
+}
+
+function CallCard({ chat, asked, onAnswered }: ApprovalProps) {
   const [isProposed, setProposed] = useState(false);
   const [doing, setDoing] = useState<Doing>();
   const [isRemembered, setRemembered] = useState(false);
@@ -186,12 +204,6 @@ function Reason({ isSent, onDeny, onBack }: { isSent: boolean; onDeny: (reason: 
       </div>
     </>
   );
-}
-
-/** The time that is left, as it runs. */
-export function Deadline({ at }: { at: number }) {
-  const now = useNow(true);
-  return <p class="deadline" role="timer">{texts.leftTime(clock(at - now))}</p>;
 }
 
 /** A field that somebody asked for has the focus. */

@@ -53,8 +53,8 @@ function Waiting({ call, onAnswered }: { call: api.InboxApproval; onAnswered: ()
 }
 
 function askedAbout(call: api.InboxApproval): Asked {
-  const { tool_name: toolName, input_text: inputText, expires_at, approval_by, proposals } = call;
-  return { request: call, toolName, inputText, expiresAt: expires_at, by: approval_by, proposals };
+  const { tool_name: toolName, input_text: inputText, expires_at, approval_by, proposals, question } = call;
+  return { request: call, toolName, inputText, expiresAt: expires_at, by: approval_by, proposals, question };
 }
 
 /** Reads the calls now, after each answer, and again and again while the page is seen. */

@@ -49,6 +49,12 @@ export function pretty(value: Json | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null, null, 2);
 }
 
+/** Whether a value may have a whole number that JavaScript has rounded. */
+export function isRounded(value: Json | undefined): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(isRounded);
+}
+
 /** One line for a heading. */
 export function brief(value: Json): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);

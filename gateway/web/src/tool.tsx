@@ -1,6 +1,6 @@
 /** A call of a tool in a line: what the tool is, how the call does, what came of it. The rest is there on demand. */
 
-import type { Conversation, ToolCall } from "everturn-client";
+import type { Approval, Conversation, ToolCall } from "everturn-client";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { ApprovalCard, askedAbout } from "./approval";
@@ -11,7 +11,7 @@ import { gistOf } from "./gist";
 import { useKept } from "./kept";
 import { isOpen, OutcomeCard } from "./outcome";
 import { Mark, Output } from "./output";
-import { brief, duration, Text, Value, visible } from "./shown";
+import { brief, duration, isRounded, Text, Value, visible } from "./shown";
 import { texts } from "./texts";
 
 interface ToolCardProps {
@@ -67,6 +67,7 @@ function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
             <h3>{texts.input} {call.title !== undefined && <code>{visible(call.toolName)}</code>}</h3>
             {call.approval?.inputText === undefined ? <Value of={call.toolInput} /> : <Text text={call.approval.inputText} />}
           </section>
+          {call.approval?.question && <Answered approval={call.approval} />}
           {call.toolOutput !== undefined && <Output chat={chat} value={call.toolOutput} executionId={call.executionId} />}
         </>
       )}
@@ -74,10 +75,23 @@ function Folded({ chat, call }: { chat: Conversation; call: ToolCall }) {
   );
 }
 
+/** The last question of the call, and the person's answer. */
+function Answered({ approval: { question, answer } }: { approval: Approval }) {
+  return (
+    <section data-part="question">
+      <h3>{texts.question.title}</h3>
+      <Text text={question?.message ?? ""} />
+      {question?.url !== undefined && <Text text={question.url} />}
+      {answer !== undefined && <Value of={answer} />}
+      {isRounded(answer) && <p class="hint">{texts.question.exact}</p>}
+    </section>
+  );
+}
+
 function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }) {
   const gist = useMemo(() => gistOfCall(call, asked), [call, asked]);
   const hasTitle = call.title !== undefined;
-  const decided = asked === "approval" ? "" : (call.approval?.state ?? "");
+  const decided = asked === "approval" ? "" : decidedOf(call.approval);
   const decision = texts.decisions[decided] ?? visible(decided);
   return (
     <>
@@ -98,9 +112,15 @@ function Line({ call, asked }: { call: ToolCall; asked?: "approval" | "client" }
   );
 }
 
-/** What came of the call, or that a person is to allow it. */
+/** A question is answered, and not approved. */
+function decidedOf(approval: Approval | undefined): string {
+  const { state = "", question } = approval ?? {};
+  return question !== undefined && state === "approved" ? "answered" : state;
+}
+
+/** What came of the call, or that a person is to allow it or to answer it. */
 function gistOfCall(call: ToolCall, asked: "approval" | "client" | undefined): string {
-  if (asked === "approval") return texts.waitsForApproval;
+  if (asked === "approval") return call.approval?.question ? texts.question.waits : texts.waitsForApproval;
   if (call.state === "running") return "";
   // The result of such a call is a sentence for the model.
   if (call.approval?.state === "denied") return visible(call.approval.reason ?? "");
