@@ -289,7 +289,7 @@ function Whole({ why, schema, isSent, decline, fault, onAnswer }: FormProps & { 
           onInput={(event) => setText(event.currentTarget.value)}
         />
       </label>
-      {isChecked && !isFine && <p role="alert">{texts.noObject}</p>}
+      {isChecked && !isFine && <p role="alert">{texts.question.noObject}</p>}
       <p class="hint">{texts.question.goes}</p>
       {fault}
       <div class="actions">

@@ -24,7 +24,7 @@ base_url = "${model}"
 [agents.default]
 provider = "scripted"
 model = "scripted"
-tools = ["calculate", "current_time", "works__work", { name = "works__lose", timeout = "1s" }, { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
+tools = ["calculate", "current_time", "works__work", "works__ask", "works__pay", { name = "works__lose", timeout = "1s" }, { name = "refund", approval = "always" }, { name = "charge", approval = "always" }]
 
 [mcp.works]
 command = ["${ROOT}/.tools/venv/bin/python", "${ROOT}/tests/mcp/servers/works.py"]
@@ -212,6 +212,51 @@ test("a person settles the outcome of a call that was cut off", async () => {
   assert.equal(await call.locator(".approval").count(), 0);
   await see(page, ".note", "lose");
   await assertSameAsApi(page, gateway.url);
+});
+
+test("a running tool asks the person, who answers or declines", async () => {
+  const results: string[] = [];
+  model.on("ask me", (step, _, last) => (step === 0 ? { calls: [{ name: "works__ask", input: {} }] } : (results.push(...last), { texts: ["Asked."] })));
+  const { page } = await open();
+  await send(page, "Now ask me");
+  await see(page, ".question .asked", /works__ask.* asks you/);
+  await see(page, ".question .said", "Who travels, and on how many seats?");
+  await see(page, ".question [role=timer]", /left to answer/);
+  await page.locator(".list .dot.waiting_for_approval").waitFor();
+  await assertAccessible(page);
+  await page.getByLabel("Name").fill("Ada");
+  await page.getByLabel("Seats").fill("9");
+  await page.getByRole("button", { name: "Answer" }).click();
+  await see(page, ".question .problem", "The number must be at most 8.");
+  await page.getByLabel("Seats").fill("3");
+  await page.getByRole("button", { name: "Answer" }).click();
+  await turnEnds(page);
+  await see(page, ".tool.done .decision", "answered");
+  assert.match(results.join(), /3 seats for Ada/);
+  await assertSameAsApi(page, gateway.url);
+  await send(page, "And ask me again");
+  await page.getByRole("button", { name: "Decline" }).click();
+  await turnEnds(page, 2);
+  await see(page, ".tool.done .decision", "declined");
+  assert.match(results.join(), /nobody travels/);
+});
+
+test("a running tool asks the person to open an address", async () => {
+  const results: string[] = [];
+  model.on("let me pay", (step, _, last) => (step === 0 ? { calls: [{ name: "works__pay", input: {} }] } : (results.push(...last), { texts: ["Paid."] })));
+  const { page } = await open();
+  await send(page, "Now let me pay");
+  await see(page, ".question .host", "pay.example");
+  await see(page, ".question pre", "https://pay.example/7");
+  assert.equal(await page.getByRole("link", { name: "Open pay.example in a new tab" }).getAttribute("rel"), "noopener noreferrer");
+  await assertAccessible(page);
+  await page.getByRole("link", { name: "Approvals" }).click();
+  await see(page, ".inbox .question .host", "pay.example");
+  await page.getByRole("button", { name: "I have done this" }).click();
+  await see(page, ".inbox", "No call waits for you.");
+  await page.goBack();
+  await turnEnds(page);
+  assert.match(results.join(), /paid/);
 });
 
 test("calls are approved, edited and denied", async () => {
