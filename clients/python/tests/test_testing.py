@@ -71,6 +71,38 @@ def test_an_approval_waits_for_the_program(approve: bool) -> None:
     assert (call.state, "Too much." in str(call.tool_output)) == (("done", False) if approve else ("failed", True))
 
 
+@pytest.mark.parametrize("answer", [{"day": "Monday"}, None])
+def test_a_question_waits_for_the_program_after_an_approval(answer: dict[str, str] | None) -> None:
+    question = {"message": "Which day?", "schema": {"type": "object", "properties": {"day": {"type": "string"}}}}
+    gateway = ScriptedGateway(lambda _: [ToolUse("book", result="done", needs_approval=True, question=question), "Ok."])
+    with Everturn(transport=gateway) as everturn:
+        conversation = everturn.conversation()
+        turn = conversation.send("Book")
+        answered: list[str | None] = []
+        for update in turn:
+            for call in pending_approvals(update.state):
+                assert call.approval is not None
+                if call.approval.input_hash in answered:
+                    continue
+                answered.append(call.approval.input_hash)
+                (listed,) = conversation.approvals()
+                assert listed["input_hash"] == call.approval.input_hash
+                if call.approval.question is None:
+                    conversation.approve(call)
+                elif answer is None:
+                    conversation.deny(call)
+                else:
+                    assert listed["question"]["message"] == call.approval.question.message == "Which day?"
+                    conversation.approve(call, answer=answer)
+        (call,) = (item for item in turn.answer().items if item.type == "tool_call")
+    assert answered == ["hash", "hash of the question"]
+    assert call.approval is not None
+    assert (call.approval.state, call.approval.answer) == (
+        ("declined", None) if answer is None else ("approved", answer)
+    )
+    assert (call.state, call.tool_output) == ("done", "done")
+
+
 def test_a_call_is_answered_by_hand_with_await() -> None:
     async def main() -> None:
         gateway = ScriptedGateway(lambda _: [ToolUse("open", by="client"), Failure("step_limit")])

@@ -7,7 +7,7 @@ and then an answer. Client tools run in the program, and approvals wait for it, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
@@ -32,6 +32,9 @@ class ToolUse:
     """Who runs the tool: a worker of Everturn, or this program as one of the conversation's ``tools``."""
     needs_approval: bool = False
     """The call waits until the program has approved or denied it."""
+    question: JsonObject | None = None
+    """What the running tool asks: ``message``, and ``schema`` or ``url``. The call waits until the program has answered
+    or declined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class _Waiting:
     use: ToolUse
     execution_id: str
     for_whom: Literal["person", "client"]
+    input_hash: str = ""
+    question: JsonObject | None = None
     decision: JsonObject | None = None
     result: tuple[Json, bool] | None = None
 
@@ -147,8 +152,9 @@ class _Conversation:
         wanted = "person" if kind == "approvals" else "client"
         calls = []
         if waiting is not None and waiting.for_whom == wanted:
-            names = {"tool_name": waiting.use.tool_name, "tool_input": waiting.use.tool_input, "input_hash": "hash"}
-            calls.append({"execution_id": waiting.execution_id, **names})
+            names = {"tool_name": waiting.use.tool_name, "tool_input": waiting.use.tool_input}
+            asked = {} if waiting.question is None else {"question": waiting.question}
+            calls.append({"execution_id": waiting.execution_id, **names, "input_hash": waiting.input_hash, **asked})
         return httpx.Response(200, json={kind.replace("-", "_"): calls})
 
     def decide(self, execution_id: str, body: Any) -> httpx.Response:
@@ -156,6 +162,8 @@ class _Conversation:
         waiting = self._waiting
         if waiting is None or waiting.execution_id != execution_id or waiting.decision is not None:
             return _problem(409, "approval_answered")
+        if body["input_hash"] != waiting.input_hash:
+            return _problem(409, "approval_mismatch")
         waiting.decision = body
         return httpx.Response(200, json={"execution_id": execution_id, "tool_name": waiting.use.tool_name})
 
@@ -192,15 +200,12 @@ class _Conversation:
         result, is_error = use.result, use.is_error
         decision: JsonObject = {"decision": "approve"}
         if use.needs_approval:
-            self._event(message_id, "approval_requested", **call, tool_input=use.tool_input, input_hash="hash")
-            waiting = self._waiting = _Waiting(use, execution_id, "person")
-            while waiting.decision is None:
-                yield None
-            decision = waiting.decision
-            words = {"decision": "approved" if decision["decision"] == "approve" else "denied"}
-            edited = {"edited": True, "tool_input": decision["tool_input"]} if "tool_input" in decision else {}
-            self._event(message_id, "approval_resolved", **call, **words, **edited)
-        if decision["decision"] != "approve":
+            decision = yield from self._asked(message_id, call, _Waiting(use, execution_id, "person", "hash"))
+        is_approved = decision["decision"] == "approve"
+        if is_approved and use.question is not None:
+            question = _Waiting(use, execution_id, "person", "hash of the question", use.question)
+            yield from self._asked(message_id, call, question)
+        if not is_approved:
             result, is_error = {"error": f"a person denied this call: {decision.get('reason')}"}, True
         elif use.by == "client":
             tool_input = decision.get("tool_input", use.tool_input)
@@ -212,6 +217,24 @@ class _Conversation:
         self._waiting = None
         self._event(message_id, "observe", **call, result=result, is_error=is_error, duration_ms=0)
         yield use.tool_name, result
+
+    def _asked(self, message_id: str, call: JsonObject, asked: _Waiting) -> Generator[None, None, JsonObject]:
+        """Waits for a person, and returns the decision."""
+        question = {} if asked.question is None else {"question": asked.question}
+        request = {"tool_input": asked.use.tool_input, "input_hash": asked.input_hash, **question}
+        self._event(message_id, "approval_requested", **call, **request)
+        self._waiting = asked
+        while asked.decision is None:
+            yield None
+        decision = asked.decision
+        refused = "denied" if asked.question is None else "declined"
+        words: JsonObject = {"decision": "approved" if decision["decision"] == "approve" else refused}
+        if "tool_input" in decision:
+            words |= {"edited": True, "tool_input": decision["tool_input"]}
+        if "answer" in decision:
+            words["answer"] = decision["answer"]
+        self._event(message_id, "approval_resolved", **call, **words)
+        return decision
 
     def _event(self, turn: str, kind: str, **data: Any) -> None:
         place = {"sequence_number": len(self._events) + 1, "created_at": _CREATED_AT}
