@@ -163,7 +163,7 @@ test("the package has no dependencies, and is small", { skip }, () => {
   assert.equal(own.dependencies, undefined);
   const scripts = readdirSync(`${installed}/dist`, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"));
   const bytes = scripts.reduce((sum, name) => sum + statSync(`${installed}/dist/${name}`).size, 0);
-  assert.ok(bytes < 120_000, `${bytes} bytes of JavaScript`);
+  assert.ok(bytes < 100_000, `${bytes} bytes of JavaScript`);
 });
 
 test("every example is run", () => {
