@@ -85,7 +85,7 @@ export type ApprovalRequest = ToolCall | PendingApproval;
 
 /** How a call is approved, or its question answered. */
 export interface ApproveOptions {
-  /** An input in place of the model's. */
+  /** An input instead of the input of the model. */
   readonly toolInput?: Json;
   /** The input as JSON text, which is sent as it is: `toolInput` cannot have numbers of more than 15 digits. */
   readonly toolInputText?: string;

@@ -12,7 +12,7 @@ function fields(properties: string, required: string[] = []): readonly Field[] {
   return form.fields;
 }
 
-/** The answer with these entries in place of the first ones; the problems, by the name of the field. */
+/** The answer with these entries instead of the first entries; or the problems, by the name of the field. */
 function answer(of: readonly Field[], entries: Record<string, Entry> = {}): unknown {
   const answered = answerOf(of, of.map((field) => (Object.hasOwn(entries, field.name) ? entries[field.name]! : firstEntry(field))));
   if ("text" in answered) return answered.text;
