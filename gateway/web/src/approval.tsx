@@ -52,7 +52,8 @@ export interface ApprovalProps {
 export function ApprovalCard(props: ApprovalProps) {
   const { request, question } = props.asked;
   const hash = "execution_id" in request ? request.input_hash : request.approval?.inputHash;
-  return question === undefined ? <CallCard key={hash} {...props} /> : <QuestionCard key={hash} {...props} question={question} />;
+  if (question !== undefined) return <QuestionCard key={hash} {...props} question={question} />;
+  return <CallCard key={hash} {...props} />;
 }
 
 function CallCard({ chat, asked, onAnswered }: ApprovalProps) {

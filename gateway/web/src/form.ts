@@ -1,6 +1,7 @@
 /**
- * The form of a question: the fields of a JSON Schema with flat properties, and the person's answer as JSON text. No drawing, and
- * no words: the schema comes from a foreign server, so every list has a bound, and no name of a property is a name of an object here.
+ * The form of a question: the fields of a JSON Schema with flat properties, and the person's answer as JSON text. The module has
+ * no words of the page, and draws nothing. The schema comes from a foreign server: every list has a bound, and the name of a
+ * property never becomes the name of a field of an object.
  */
 
 /** Fields that the page draws. Nobody fills in more, and each field costs elements. */
@@ -86,8 +87,8 @@ export type Field = TextField | NumberField | FlagField | ChoiceField | SeveralF
 export type Form = { readonly fields: readonly Field[] } | { readonly tooMany: number } | { readonly isUnread: true };
 
 /**
- * What a person has entered in a field: a text; the position of the chosen option, or `""`; `"true"`, `"false"` or `""` of a flag;
- * the positions of the chosen options.
+ * What a person has entered in a field: a text; of a choice, the position of the option, or `""`; of a flag, `"true"`, `"false"`
+ * or `""`; of several, the positions of the options.
  */
 export type Entry = string | readonly number[];
 
@@ -179,7 +180,11 @@ function optionsOf(schema: Schema, titled: "oneOf" | "anyOf"): Option[] | undefi
     return checked(options);
   }
   if (!Array.isArray(constants)) return undefined;
-  return checked(constants.map((one: unknown) => (isObject(one) ? { value: one["const"], label: text(one["title"]) || one["const"] } : {})));
+  return checked(constants.map((one: unknown) => (isObject(one) ? constant(one) : {})));
+}
+
+function constant({ const: value, title }: Schema): { value: unknown; label: unknown } {
+  return { value, label: text(title) || value };
 }
 
 function checked(options: readonly { value?: unknown; label?: unknown }[]): Option[] | undefined {
@@ -206,8 +211,11 @@ export function firstEntry(field: Field): Entry {
   }
 }
 
-/** The answer as JSON text, or what is wrong, by the position of the field. Fields that are left empty are left out. */
-export function answerOf(fields: readonly Field[], entries: readonly Entry[]): { text: string } | { problems: Map<number, Problem> } {
+/** The answer as JSON text, or the problems by the positions of their fields. */
+export type Answered = { readonly text: string } | { readonly problems: ReadonlyMap<number, Problem> };
+
+/** Makes the answer. Optional fields that are left empty are left out. */
+export function answerOf(fields: readonly Field[], entries: readonly Entry[]): Answered {
   const problems = new Map<number, Problem>();
   const parts: string[] = [];
   fields.forEach((field, at) => {

@@ -5,7 +5,8 @@ import type { ComponentChildren } from "preact";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import type { ApprovalProps, AskedQuestion } from "./approval";
 import { Deadline } from "./deadline";
-import { answerOf, type Entry, type Field, type Format, firstEntry, formOf, isAnswer, MOST_FIELDS, MOST_OPTIONS, type Problem } from "./form";
+import type { Entry, Field, Format, Problem } from "./form";
+import { answerOf, firstEntry, formOf, isAnswer, MOST_FIELDS, MOST_OPTIONS } from "./form";
 import { safeLink } from "./link";
 import { useSending } from "./sending";
 import { exact, Fault, isolated, Plain, Text, visible } from "./shown";
@@ -18,9 +19,8 @@ const [MOST_IN_LABEL, MOST_IN_HINT] = [200, 1000];
 export function QuestionCard({ chat, asked, question, onAnswered }: ApprovalProps & { question: AskedQuestion }) {
   const { error, isSent, send } = useSending();
   const answer = (action: () => Promise<api.AnsweredApproval>) => send(action, () => (onAnswered?.(), false));
-  const decline = (
-    <button type="button" disabled={isSent} onClick={() => answer(() => chat.deny(asked.request))}>{texts.question.decline}</button>
-  );
+  const deny = () => answer(() => chat.deny(asked.request));
+  const decline = <button type="button" disabled={isSent} onClick={deny}>{texts.question.decline}</button>;
   const parts = { isSent, decline, fault: error !== undefined && <p role="alert"><Fault error={error} /></p> };
   const approve = (answerText?: string) =>
     answer(() => chat.approve(asked.request, answerText === undefined ? {} : { answerText }));
@@ -103,7 +103,14 @@ function Fields({ fields, isSent, decline, fault, onAnswer }: Omit<FormProps, "s
   return (
     <form ref={form} noValidate onSubmit={answer}>
       {fields.map((field, at) => (
-        <Entered key={at} field={field} at={at} entry={entries[at] ?? ""} problem={problems.get(at)} onEnter={(entry) => enter(at, entry)} />
+        <Entered
+          key={at}
+          field={field}
+          at={at}
+          entry={entries[at] ?? ""}
+          problem={problems.get(at)}
+          onEnter={(entry) => enter(at, entry)}
+        />
       ))}
       <p class="hint">{texts.question.goes}</p>
       {fault}
@@ -143,9 +150,11 @@ interface EnteredProps {
 function Entered({ field, at, entry, problem, onEnter }: EnteredProps) {
   const id = useId();
   const hint = hintOf(field);
-  const label = <><bdi>{cut(field.label, MOST_IN_LABEL)}</bdi> {field.isRequired && <span class="hint">{texts.question.required}</span>}</>;
+  const required = field.isRequired && <span class="hint">{texts.question.required}</span>;
+  const label = <><bdi>{cut(field.label, MOST_IN_LABEL)}</bdi> {required}</>;
   const described = [hint !== "" && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
-  const marks = { "aria-describedby": described, "aria-invalid": problem !== undefined, "aria-required": field.isRequired, "data-at": at };
+  const isInvalid = problem !== undefined;
+  const marks = { "aria-describedby": described, "aria-invalid": isInvalid, "aria-required": field.isRequired, "data-at": at };
   const notes = (
     <>
       {hint !== "" && <p class="hint" id={`${id}-hint`}><bdi>{hint}</bdi></p>}
@@ -157,7 +166,12 @@ function Entered({ field, at, entry, problem, onEnter }: EnteredProps) {
     return (
       <>
         <label class="always">
-          <input type="checkbox" {...marks} checked={entry === "true"} onChange={(event) => onEnter(String(event.currentTarget.checked))} />
+          <input
+            type="checkbox"
+            {...marks}
+            checked={entry === "true"}
+            onChange={(event) => onEnter(String(event.currentTarget.checked))}
+          />
           <span>{label}</span>
         </label>
         {notes}
@@ -192,8 +206,10 @@ function Control({ id, field, entry, onEnter, marks }: ControlProps) {
       return <input {...common} {...kindOfInput(field.format)} onInput={onInput} />;
     case "number":
       return <input {...common} type="text" inputMode={field.isWhole ? "numeric" : "decimal"} onInput={onInput} />;
-    case "choice":
-      return <Select {...common} options={field.options.map(({ label }, at) => [String(at), cut(label, MOST_IN_LABEL)])} onInput={onInput} />;
+    case "choice": {
+      const options = field.options.map(({ label }, at): [string, string] => [String(at), cut(label, MOST_IN_LABEL)]);
+      return <Select {...common} options={options} onInput={onInput} />;
+    }
     case "flag":
       return <Select {...common} options={[["true", texts.question.yes], ["false", texts.question.no]]} onInput={onInput} />;
     default:
@@ -303,10 +319,14 @@ function Whole({ why, schema, isSent, decline, fault, onAnswer }: FormProps & { 
 /** The server's hint, and a limit of the page with its reason. */
 function hintOf(field: Field): string {
   const own = field.hint === undefined ? "" : cut(field.hint, MOST_IN_HINT);
-  if (field.kind === "text" && field.values) return `${own} ${texts.question.optionsAsText(field.values.size, MOST_OPTIONS)}`.trim();
-  if (field.kind !== "json") return own;
-  const why = field.options === undefined ? texts.question.json : texts.question.optionsAsJson(field.options, MOST_OPTIONS);
-  return `${own} ${why}`.trim();
+  return `${own} ${limitOf(field)}`.trim();
+}
+
+function limitOf(field: Field): string {
+  const { json, optionsAsJson, optionsAsText } = texts.question;
+  if (field.kind === "text" && field.values) return optionsAsText(field.values.size, MOST_OPTIONS);
+  if (field.kind !== "json") return "";
+  return field.options === undefined ? json : optionsAsJson(field.options, MOST_OPTIONS);
 }
 
 function sentenceOf(problem: Problem): string {

@@ -16,7 +16,8 @@ function fields(properties: string, required: string[] = []): readonly Field[] {
 function answer(of: readonly Field[], entries: Record<string, Entry> = {}): unknown {
   const answered = answerOf(of, of.map((field) => (Object.hasOwn(entries, field.name) ? entries[field.name]! : firstEntry(field))));
   if ("text" in answered) return answered.text;
-  return Object.fromEntries([...answered.problems].map(([at, problem]) => [of[at]!.name, "bound" in problem ? [problem.is, problem.bound] : problem.is]));
+  const shown = [...answered.problems].map(([at, problem]) => [of[at]!.name, "bound" in problem ? [problem.is, problem.bound] : problem.is]);
+  return Object.fromEntries(shown);
 }
 
 const options = (count: number) => JSON.stringify(Array.from({ length: count }, (_, at) => `value ${at}`));
@@ -90,7 +91,8 @@ test("texts are checked for their length and their format", () => {
 });
 
 test("a time is shown in the zone of the device, and sent as an instant", () => {
-  const found = fields('{"at":{"type":"string","format":"date-time","default":"2026-12-24T10:00:00.123456+05:30"},"to":{"type":"string","format":"date-time"}}');
+  const time = '"type":"string","format":"date-time"';
+  const found = fields(`{"at":{${time},"default":"2026-12-24T10:00:00.123456+05:30"},"to":{${time}}}`);
   assert.match(String(firstEntry(found[0]!)), /^2026-12-2\dT\d\d:\d\d:00$/);
   assert.equal(answer(found), '{"at":"2026-12-24T10:00:00.123456+05:30"}', "an unchanged default keeps its zone and its parts of a second");
   const noon = new Date("2026-06-01T12:00").toISOString().replace(".000Z", "Z");
@@ -108,8 +110,10 @@ test("lists have their bounds", () => {
 });
 
 test("names of objects are names of properties like any other", () => {
-  const found = fields('{"__proto__":{"type":"string","title":"__proto__"},"constructor":{"type":"integer"},"toString":true,"hasOwnProperty":null}', ["__proto__"]);
-  assert.deepEqual(found.map(({ name, kind }) => [name, kind]), [["__proto__", "text"], ["constructor", "number"], ["toString", "json"], ["hasOwnProperty", "json"]]);
+  const properties = '{"__proto__":{"type":"string","title":"__proto__"},"constructor":{"type":"integer"},"toString":true,"valueOf":null}';
+  const found = fields(properties, ["__proto__"]);
+  const kinds = found.map(({ name, kind }) => [name, kind]);
+  assert.deepEqual(kinds, [["__proto__", "text"], ["constructor", "number"], ["toString", "json"], ["valueOf", "json"]]);
   const entries = JSON.parse('{"__proto__":"x","constructor":"7","toString":"{\\"__proto__\\":{\\"a\\":1}}"}');
   const text = '{"__proto__":"x","constructor":7,"toString":{"__proto__":{"a":1}}}';
   assert.equal(answer(found, entries), text);
@@ -130,7 +134,8 @@ test("a form that is too large, and a schema without a form, are answered as JSO
 });
 
 test("too many options are not listed, and a wrong value is none of them", () => {
-  const [one, some] = fields(`{"one":{"type":"string","enum":${options(100_000)},"default":"value 7"},"some":{"type":"array","items":{"enum":${options(1000)}}}}`);
+  const texts = `{"type":"string","enum":${options(100_000)},"default":"value 7"}`;
+  const [one, some] = fields(`{"one":${texts},"some":{"type":"array","items":{"enum":${options(1000)}}}}`);
   assert.ok(one?.kind === "text" && one.values?.size === 100_000 && one.default === "value 7");
   assert.ok(some?.kind === "json" && some.options === 1000);
   assert.deepEqual(answer([one!], { one: "value 100000" }), { one: "value" });
@@ -144,7 +149,8 @@ test("options that are no texts, and odd properties, are JSON", () => {
     "h":{"anyOf":[{"type":"integer"},{"type":"null"}]},"i":[],"j":"x","k":{"type":"array","items":{"enum":["x",{"y":1}]}}}`;
   assert.deepEqual([...new Set(fields(odd).map(({ kind }) => kind))], ["json"]);
   const names = fields('{"a":{"type":"string","enum":["x","y"],"enumNames":["only one"],"title":7,"description":["x"],"minLength":-1}}');
-  assert.deepEqual(names, [{ name: "a", label: "a", hint: undefined, isRequired: false, kind: "choice", options: [{ value: "x", label: "x" }, { value: "y", label: "y" }], default: undefined }]);
+  const base = { name: "a", label: "a", hint: undefined, isRequired: false, default: undefined };
+  assert.deepEqual(names, [{ ...base, kind: "choice", options: ["x", "y"].map((value) => ({ value, label: value })) }]);
 });
 
 test("an address is a link when it is safe, and its host is in ASCII", () => {
@@ -155,7 +161,8 @@ test("an address is a link when it is safe, and its host is in ASCII", () => {
   for (const local of ["http://localhost:8080/", "http://127.0.0.1/x", "http://127.1/", "http://[::1]:3/"]) assert.ok(safeLink(local), local);
   const refused = [
     ...["http://pay.example/", "http://localhost.evil.example/", "http://127.0.0.1.evil.example/", "javascript:alert(1)", "data:text/html,x"],
-    ...["file:///etc/passwd", "https://bank.example@evil.example/", "https://a:b@evil.example/", "ftp://a.example", "/x", "", "https://", "blob:https://a.example/1"],
+    ...["file:///etc/passwd", "https://bank.example@evil.example/", "https://a:b@evil.example/", "ftp://a.example", "/x", ""],
+    ...["https://", "blob:https://a.example/1"],
   ];
   for (const address of refused) assert.equal(safeLink(address), undefined, address);
 });

@@ -1,6 +1,6 @@
 /**
- * Questions of running tools in Chromium: the form, the answer that is sent, and an address. The events are written into the store,
- * and the answers are taken before they reach the gateway: `page.test.ts` has a tool that asks. `make page` runs it.
+ * Questions of running tools in Chromium: the form, the answer that is sent, and an address. The events are written into the
+ * store, and the answers are taken before they reach the gateway: `page.test.ts` has a tool that asks. `make page` runs it.
  */
 
 import assert from "node:assert/strict";
@@ -62,6 +62,7 @@ async function taken(page: Page): Promise<void> {
   await page.locator(".question .actions button:disabled").first().waitFor();
 }
 
+const WISHES = [{ const: "w", title: "Window" }, { const: "q", title: "Quiet" }];
 const SCHEMA = {
   type: "object",
   properties: {
@@ -70,7 +71,7 @@ const SCHEMA = {
     size: { type: "string", title: "Class", enum: ["1", "2"], enumNames: ["First", "Second"], default: "2" },
     day: { type: "string", title: "Day", format: "date" },
     meal: { type: "boolean", title: "With a meal", default: true },
-    tags: { type: "array", title: "Wishes", items: { anyOf: [{ const: "w", title: "Window" }, { const: "q", title: "Quiet" }] }, minItems: 1 },
+    tags: { type: "array", title: "Wishes", items: { anyOf: WISHES }, minItems: 1 },
     more: { type: "object", title: "Anything else" },
   },
   required: ["name", "id"],
@@ -113,7 +114,8 @@ test("a form is filled in, its mistakes are named, and every digit is sent", asy
 });
 
 test("half a date is no date, and a question is declined", async () => {
-  const { page, answers } = await opened("half", { message: "When?", schema: { type: "object", properties: { day: { type: "string", format: "date", title: "Travel day" } } } });
+  const schema = { type: "object", properties: { day: { type: "string", format: "date", title: "Travel day" } } };
+  const { page, answers } = await opened("half", { message: "When?", schema });
   const day = page.getByLabel("Travel day");
   await day.focus();
   await page.keyboard.type("12");
@@ -196,10 +198,14 @@ test("the inbox has questions, and the next question of a call has a card of its
 });
 
 test("what was answered is shown, and what was declined", async () => {
-  const resolved = (decision: string, more: object = {}): Seed => ({ type: "approval_resolved", data: { ...CALL, tool_input: {}, decision, ...more, ...AGENT } });
+  const resolved = (decision: string, more: object = {}): Seed => ({
+    type: "approval_resolved",
+    data: { ...CALL, tool_input: {}, decision, ...more, ...AGENT },
+  });
   const observe = { type: "observe", data: { ...CALL, result: "booked", is_error: false, duration_ms: 5, ...AGENT } };
   const end = { type: "complete", data: { steps: 1, finish: "stop", ...AGENT } };
-  await bench.seed("answered", [...asks({ message: "Who?", schema: SCHEMA }), resolved("approved", { answer: { name: "Ada", id: 7 } }), observe, end]);
+  const answer = { name: "Ada", id: 7 };
+  await bench.seed("answered", [...asks({ message: "Who?", schema: SCHEMA }), resolved("approved", { answer }), observe, end]);
   await bench.seed("declined", [...asks({ message: "Who?", schema: SCHEMA }), resolved("declined"), observe, end]);
   const { page } = await bench.open("/#/c/answered");
   await see(page, ".tool.done .decision", "answered");
