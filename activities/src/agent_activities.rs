@@ -151,6 +151,7 @@ impl AgentActivities {
                 inputs: Arc::clone(inputs),
                 threads: ToolThreads::new(settings.max_tools),
                 probes: settings.probes,
+                questions: settings.questions,
                 blobs: ports.blobs.clone(),
                 saver: saver.clone(),
                 worker: worker.id,

@@ -5,7 +5,7 @@ use everturn_store::{ToolCaller, ToolKey, ToolRecord};
 use everturn_tools::{Progress, ToolContext, ToolEvents, Wait};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::Attempt;
+use crate::{attempt::Attempt, questions};
 
 /// Returns the context of an attempt of the call.
 pub(crate) fn of_call(
@@ -33,6 +33,7 @@ pub(crate) fn of_call(
         progress: Progress::default(),
         events: ToolEvents::default(),
         wait: Wait::of("the definition of the tool"),
+        answered: record.question.as_ref().and_then(questions::answered),
     }
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn of_probe(
 ) -> ToolContext {
     ToolContext {
         is_probe: true,
+        answered: None,
         wait: Wait::default(),
         ..of_call(attempt, key, record, caller)
     }

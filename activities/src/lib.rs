@@ -6,6 +6,7 @@
 //! - [`LeftOutTools`]: the tools that providers would refuse
 //! - `files`: images and files in messages and in results of tools
 //! - `probe`: the end of a call with an unknown outcome; `call_context`: the context of a call and of its probe
+//! - `questions`: the questions of running tools to a person
 //! - `attempt`, `store_call`: an attempt of an activity, and a call of the store
 //! - `tool_calls`: the forms of a tool call, for calls of models (`think`) and of hooks (`hooks`)
 //! - [`ToolThreads`]: the threads of tools, separate from the worker's threads
@@ -31,6 +32,7 @@ mod left_out;
 mod load;
 mod probe;
 mod pulse;
+mod questions;
 mod readers;
 mod remote;
 mod run_tool;
@@ -50,6 +52,7 @@ pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
 pub use left_out::LeftOutTools;
 pub use probe::ProbeLimits;
+pub use questions::QuestionLimits;
 pub use settings::{Retries, Settings, TenantBudgets, TurnQueues};
 pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

@@ -61,7 +61,8 @@ impl RemoteTools {
         let claim = once(ctx, self.tool_claims.claim_tool(&key, &run_id)).await?;
         failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
         let refused = match claim {
-            ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
+            // A remote tool asks nobody, so its call never waits for an answer.
+            ToolClaim::Ended(_) | ToolClaim::Asks(_) => return Ok(ClaimedRemoteTool::default()),
             ToolClaim::OutcomeUnknown { .. } => ToolEnd::unknown(INTERRUPTED, 0),
             ToolClaim::Run { record, caller } => {
                 let missing = lacks_tool(&self.tools, &record.call);
@@ -118,6 +119,7 @@ impl RemoteTools {
         Ok(RunToolResult {
             status: stored.status.into(),
             observed: may_observe && self.saver.observe(key).await,
+            question: None,
         })
     }
 

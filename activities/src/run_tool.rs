@@ -12,14 +12,14 @@ use std::{
 use everturn_proto::{
     Json,
     limits::TOOL_ATTEMPTS,
-    turn::{AgentDefinition, RunToolRequest, RunToolResult, ToolCall},
+    turn::{AgentDefinition, AskedQuestion, RunToolRequest, RunToolResult, ToolCall},
 };
 use everturn_store::{
     BlobFiles, ToolCaller, ToolClaim, ToolClaims, ToolEnd, ToolKey, ToolRecord, TurnInputs,
     WorkerId,
 };
 use everturn_supervisor::failpoint;
-use everturn_tools::{CheckedTool, ToolContext, ToolError, ToolRegistry};
+use everturn_tools::{CheckedTool, Question, ToolContext, ToolError, ToolRegistry};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
@@ -30,6 +30,7 @@ use crate::{
     failure as fail, files,
     known_agents::KnownAgents,
     probe::{OpenCall, ProbeLimits, Prober},
+    questions::{self, QuestionLimits},
     save::Saver,
     tool_progress::Shown,
     tool_threads::ToolThreads,
@@ -49,6 +50,7 @@ pub(crate) struct ToolRunner {
     pub(crate) inputs: Arc<dyn TurnInputs>,
     pub(crate) threads: ToolThreads,
     pub(crate) probes: ProbeLimits,
+    pub(crate) questions: QuestionLimits,
     /// The files in results.
     pub(crate) blobs: BlobFiles,
     /// Saves the observe of a tool.
@@ -65,7 +67,7 @@ impl ToolRunner {
         ctx: &ActivityContext,
         request: RunToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
-        let may_observe = request.may_observe;
+        let (may_observe, may_ask) = (request.may_observe, request.may_ask);
         let key = key_of(request);
         let attempt = &Attempt::begin(&self.ends, ctx, &key.agent_execution_id);
         let at = |point| failpoint::reach_in(point, &key.conversation_id, &key.execution_id);
@@ -82,6 +84,10 @@ impl ToolRunner {
                     status: record.status.into(),
                     ..RunToolResult::default()
                 });
+            }
+            ToolClaim::Asks(record) => {
+                let question = record.question.unwrap_or_default();
+                return Ok(questions::waits(&key.execution_id, &question));
             }
             ToolClaim::OutcomeUnknown { record, caller } => {
                 let ran = Ran::Open(INTERRUPTED.to_owned(), 0);
@@ -106,7 +112,10 @@ impl ToolRunner {
                     }
                     None => self.run(attempt, &key, &record, &caller).await?,
                 };
-                self.end(attempt, &key, &record, &caller, ran).await?
+                match self.asked(may_ask, &record, ran) {
+                    Ok(asked) => return self.ask(attempt, &key, record.attempt, asked).await,
+                    Err(ran) => self.end(attempt, &key, &record, &caller, ran).await?,
+                }
             }
         };
         at("tool.before_record").await;
@@ -117,7 +126,34 @@ impl ToolRunner {
         Ok(RunToolResult {
             status: stored.status.into(),
             observed: may_observe && self.saver.observe(key).await,
+            question: None,
         })
+    }
+
+    /// Returns the question of the tool, or the result of an attempt without a question that a person can be asked.
+    fn asked(&self, may_ask: bool, record: &ToolRecord, ran: Ran) -> Result<AskedQuestion, Ran> {
+        match ran {
+            Ran::Asks(question) if may_ask => {
+                let asked = self.questions.asked(*question, record.question.as_ref());
+                asked.map_err(|message| Ran::Ended(ToolEnd::failed(&message, 0)))
+            }
+            ran => Err(ran),
+        }
+    }
+
+    /// Stores the question, and ends the attempt: the turn waits without a worker.
+    async fn ask(
+        &self,
+        attempt: &Attempt<'_>,
+        key: &ToolKey,
+        number: u32,
+        asked: AskedQuestion,
+    ) -> Result<RunToolResult, ActivityError> {
+        // The saver counts its failed calls itself.
+        attempt
+            .insist_on_blobs(|| self.saver.ask(key, number, &asked))
+            .await?;
+        Ok(questions::waits(&key.execution_id, &asked))
     }
 
     /// Returns the end of an attempt.
@@ -132,6 +168,10 @@ impl ToolRunner {
         let (why, duration_ms) = match ran {
             Ran::Ended(end) => return Ok(end),
             Ran::Open(why, duration_ms) => (why, duration_ms),
+            // The call is a hook's: no turn waits.
+            Ran::Asks(question) => {
+                return Ok(ToolEnd::failed(&ToolError::Asks(question).to_string(), 0));
+            }
         };
         let call = OpenCall {
             key,
@@ -191,6 +231,7 @@ impl ToolRunner {
                 let end = ToolEnd::of_tool(&key.execution_id, result, false, duration_ms);
                 Ok(Ran::Ended(end.with_events(events.take())))
             }
+            Ended::Done(Err(ToolError::Asks(question))) => Ok(Ran::Asks(question)),
             Ended::Done(Err(error)) => failed(record, &error, duration_ms),
             Ended::OutOfTime => Ok(out_of_time(record, wait.reason(), duration_ms)),
             Ended::Stopped => Err(attempt.stopped()),
@@ -225,6 +266,8 @@ enum Ran {
     Ended(ToolEnd),
     /// The tool may or may not have had its effect: why, and the duration in milliseconds.
     Open(String, u32),
+    /// The tool asks a person.
+    Asks(Box<Question>),
 }
 
 /// Decides the consequence of a tool's error. A known failure is recorded. After a temporary error the tool runs again,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use everturn_proto::{
-    turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch},
+    turn::{
+        AskedQuestion, SaveObserve, SaveQuestion, SaveRequest, SaveResult, save_request::Batch,
+    },
     words::AgentExecutionStatus,
 };
 use everturn_store::{AgentEnd, EventWriter, Saved, StoreError, ToolKey};
@@ -46,21 +48,31 @@ impl Saver {
         })
     }
 
+    /// Saves the question of a running tool. The store refuses nothing in silence: the claim of the call tells whether the
+    /// question waits.
+    pub(crate) async fn ask(
+        &self,
+        key: &ToolKey,
+        attempt: u32,
+        question: &AskedQuestion,
+    ) -> Result<(), StoreError> {
+        let asked = SaveQuestion {
+            execution_id: key.execution_id.clone(),
+            attempt,
+            question: Some(question.clone()),
+        };
+        let request = request(key.clone(), Batch::Question(asked));
+        self.persist(&request).await.map(drop)
+    }
+
     /// Saves the observe of a tool whose end this activity has just stored. The save has a single attempt, because the
     /// workflow saves a missing observe. A success saves the history a marker, and the turn a workflow task.
     pub(crate) async fn observe(&self, key: ToolKey) -> bool {
         let observe = SaveObserve {
-            execution_id: key.execution_id,
+            execution_id: key.execution_id.clone(),
             failure: None,
         };
-        let request = SaveRequest {
-            conversation_id: key.conversation_id,
-            message_id: key.message_id,
-            agent_execution_id: key.agent_execution_id,
-            step: key.step,
-            epoch: key.epoch,
-            batch: Some(Batch::Observe(observe)),
-        };
+        let request = request(key, Batch::Observe(observe));
         let saved = self.persist(&request).await;
         saved
             .inspect_err(|error| tracing::debug!(%error, "the workflow saves the observe"))
@@ -78,6 +90,18 @@ impl Saver {
         };
         readers::announce(&*self.stream, &saved.log_id, announcement).await;
         Ok(saved)
+    }
+}
+
+/// Returns the request of the call's activity to save a batch.
+fn request(key: ToolKey, batch: Batch) -> SaveRequest {
+    SaveRequest {
+        conversation_id: key.conversation_id,
+        message_id: key.message_id,
+        agent_execution_id: key.agent_execution_id,
+        step: key.step,
+        epoch: key.epoch,
+        batch: Some(batch),
     }
 }
 
@@ -108,6 +132,7 @@ fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {
         Some(Batch::CutReply(_)) => ("save.cut_reply.before", "save.cut_reply.after"),
         Some(Batch::Compaction(_)) => ("save.compaction.before", "save.compaction.after"),
         Some(Batch::Observe(_)) => ("save.observe.before", "save.observe.after"),
+        Some(Batch::Question(_)) => ("save.question.before", "save.question.after"),
         Some(Batch::Approval(_)) => ("save.approval.before", "save.approval.after"),
         Some(Batch::SubAgent(_)) => ("save.sub_agent.before", "save.sub_agent.after"),
         Some(Batch::End(_)) => ("save.end.before", "save.end.after"),

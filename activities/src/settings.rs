@@ -6,7 +6,7 @@ use everturn_models::WaitLimits;
 use everturn_proto::words::AnswersFrom;
 use everturn_store::DayBudget;
 
-use crate::{known_agents::KnownAgents, probe::ProbeLimits};
+use crate::{known_agents::KnownAgents, probe::ProbeLimits, questions::QuestionLimits};
 
 /// The settings of a worker for its activities.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Settings {
     pub retries: Retries,
     /// The limits of asking a probe.
     pub probes: ProbeLimits,
+    /// The limits of the questions of tools to people.
+    pub questions: QuestionLimits,
     /// The most tools that run at a time.
     pub max_tools: usize,
 }

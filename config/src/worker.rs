@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{
     checker::Checker,
-    forms::{HOUR, MINUTE, Number, SECOND, Time, Written},
+    forms::{DAY, HOUR, MINUTE, Number, SECOND, Time, Written},
 };
 
 /// Temporal's pollers need at least 2 slots: one slot for the sticky queue and one for the normal queue.
@@ -66,6 +66,10 @@ pub struct WorkerLimits {
     /// The time limit of a call of a probe. Default 5 s, because the turn waits, and because about 8 s are left of the
     /// activity after a time-out of the tool.
     pub probe_timeout: Duration,
+    /// The questions that a call of a tool may ask a person. Default 10, as in the SDKs of MCP: forms have fewer pages.
+    pub max_questions: u32,
+    /// The time to wait for the answer to a question of a tool. Default 72 h, as for an approval.
+    pub question_timeout: Duration,
     /// The pause after a step's first refused call. Only tests change the pause.
     pub refusal_pause: Duration,
     /// Activities, saves included, before a fresh worker of the SDK replaces the current one. Default 10,000: until
@@ -87,6 +91,8 @@ impl Default for WorkerLimits {
             kept_tries: 20,
             probe_tries: 3,
             probe_timeout: Duration::from_secs(5),
+            max_questions: 10,
+            question_timeout: Duration::from_hours(72),
             refusal_pause: Duration::from_secs(1),
             renew_after_activities: 10_000,
         }
@@ -117,6 +123,8 @@ pub(super) struct WorkerTable {
     kept_tries: Option<Written<Number<1, 50>>>,
     probe_tries: Option<Written<Number<1, 10>>>,
     probe_timeout: Option<Written<Time<SECOND, MINUTE>>>,
+    max_questions: Option<Written<Number<0, 100>>>,
+    question_timeout: Option<Written<Time<SECOND, { 31 * DAY }>>>,
     renew_after_activities: Option<Written<Renewals>>,
 }
 
@@ -142,6 +150,8 @@ impl WorkerTable {
             kept_tries: check.value_or(&self.kept_tries, default.kept_tries),
             probe_tries: check.value_or(&self.probe_tries, default.probe_tries),
             probe_timeout: check.value_or(&self.probe_timeout, default.probe_timeout),
+            max_questions: check.value_or(&self.max_questions, default.max_questions),
+            question_timeout: check.value_or(&self.question_timeout, default.question_timeout),
             refusal_pause: default.refusal_pause,
             renew_after_activities: check
                 .value_or(&self.renew_after_activities, default.renew_after_activities),

@@ -26,17 +26,17 @@ impl ResolveApproval {
             Decision::Deny => false,
             Decision::Unknown(_) => return Some("`decision` is `approve` or `deny`"),
         };
-        if !is_approved && (self.tool_input.is_some() || self.remember) {
-            return Some("`tool_input` and `remember` go with the decision `approve`");
+        if !is_approved && (self.tool_input.is_some() || self.answer.is_some() || self.remember) {
+            return Some("`tool_input`, `answer` and `remember` go with the decision `approve`");
         }
-        if self
-            .tool_input
-            .as_ref()
-            .is_some_and(|input| !is_usable(input))
-        {
+        if self.answer.is_some() && (self.tool_input.is_some() || self.remember) {
+            return Some("`tool_input` and `remember` do not go with the `answer` to a question");
+        }
+        let mut objects = self.tool_input.iter().chain(&self.answer);
+        if objects.any(|object| !is_usable(object)) {
             return Some(
-                "`tool_input` is an object of at most 64 KiB (numbers written out) and 100 levels, with each key once, \
-                 without NUL, and without a number of more than 500 digits",
+                "`tool_input` and `answer` are objects of at most 64 KiB (numbers written out) and 100 levels, with each \
+                 key once, without NUL, and without a number of more than 500 digits",
             );
         }
         if !is_short(self.reason()) {
@@ -100,6 +100,34 @@ mod tests {
                     ..answer("approve")
                 },
                 true,
+            ),
+            (
+                ResolveApproval {
+                    answer: Json::parse(r#"{"a":1}"#).ok(),
+                    ..answer("approve")
+                },
+                true,
+            ),
+            (
+                ResolveApproval {
+                    answer: Json::parse("[1]").ok(),
+                    ..answer("approve")
+                },
+                false,
+            ),
+            (
+                ResolveApproval {
+                    answer: Json::parse("{}").ok(),
+                    ..answer("deny")
+                },
+                false,
+            ),
+            (
+                ResolveApproval {
+                    answer: Json::parse("{}").ok(),
+                    ..with("{}")
+                },
+                false,
             ),
             (
                 ResolveApproval {

@@ -4,7 +4,12 @@
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use crate::{Json, limits::MAX_ID_BYTES, turn::ResolveApproval, words::Effect};
+use crate::{
+    Json,
+    limits::MAX_ID_BYTES,
+    turn::{AskedQuestion, ResolveApproval},
+    words::Effect,
+};
 
 /// The most bytes of a fairness key (docs/engine.md, tenants share workers).
 const MAX_FAIRNESS_KEY_BYTES: usize = 64;
@@ -128,6 +133,22 @@ pub fn cache_key(tenant_id: &str, conversation_id: &str) -> String {
 pub fn approval_hash(tool_name: &str, tool_input: &Json, definition_hash: &str) -> String {
     let input = tool_input.canonical();
     hash(&["approval", tool_name, &input, definition_hash], 32)
+}
+
+/// Returns the hash that binds an answer to a tool's question: the first 32 hex digits of the SHA-256 of `question`, the
+/// tool execution, and the question's number, message, schema in canonical form and URL, each value ended by a NUL.
+pub fn question_hash(execution_id: &str, question: &AskedQuestion) -> String {
+    let number = question.number.to_string();
+    let schema = question.schema.as_ref().map(Json::canonical);
+    let parts = [
+        "question",
+        execution_id,
+        &number,
+        &question.message,
+        schema.as_deref().unwrap_or_default(),
+        question.url(),
+    ];
+    hash(&parts, 32)
 }
 
 /// Returns the hash of a tool's definition. The hash is the first 32 hex digits of the SHA-256 of `definition`, the

@@ -7,8 +7,8 @@ use crate::{
     ids,
     turn::{
         AgentDefinition, AgentTool, ApprovalPolicy, CallRule, LlmCompleteState, LoadedTurn,
-        PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveResult,
-        SavedApproval, SendMessageInput, ThinkResult, ToolCall, TurnInput, TurnOutput,
+        PlannedCall, ResolveApproval, RunToolResult, SaveApproval, SaveEnd, SaveQuestion,
+        SaveResult, SavedApproval, SendMessageInput, ThinkResult, ToolCall, TurnInput, TurnOutput,
     },
     words::{
         AgentExecutionStatus, AnswersFrom, ApprovalBy, ApprovalState, DEFAULT_TENANT, Decision,
@@ -47,6 +47,13 @@ typed! {
     SaveResult.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     LoadedTurn.status: AgentExecutionStatus, "The status of the agent execution in the store.";
     TurnOutput.status: AgentExecutionStatus, "How the turn ended.";
+}
+
+impl SaveQuestion {
+    /// Returns the number of the question among the questions of the call, from 1; 0 without a question.
+    pub fn number(&self) -> u32 {
+        self.question.as_ref().map_or(0, |question| question.number)
+    }
 }
 
 impl TurnInput {

@@ -51,7 +51,10 @@ fn lines(call: &Value, now: DateTime<Utc>) -> String {
     };
     let (agent, conversation) = (text("agent"), text("conversation_id"));
     let head = format!("{deadline}  {agent}  {conversation}  {tool}{rule}\n");
-    let input = format!("    {}\n", text("input_text"));
+    let input = match call["question"]["message"].as_str() {
+        Some(message) => format!("    asks: {}\n", show::printable(message)),
+        None => format!("    {}\n", text("input_text")),
+    };
     let proposals = call["proposals"].as_array().into_iter().flatten();
     let proposals = proposals.map(|proposal| {
         let text = |field: &str| show::printable(proposal[field].as_str().unwrap_or_default());

@@ -42,6 +42,10 @@ pub(crate) fn about(event_type: &EventType, data: &Value) -> String {
             let spoken = words.into_iter().find(|words| !words.trim().is_empty());
             spoken.unwrap_or_default()
         }
+        EventType::ApprovalRequested if data["question"].is_object() => {
+            let (tool, message) = (text(&data["tool_name"]), text(&data["question"]["message"]));
+            format!("{tool} asks: {message}")
+        }
         EventType::Act | EventType::ApprovalRequested | EventType::ClientToolRequested => {
             format!("{} {}", text(&data["tool_name"]), data["tool_input"])
         }

@@ -3,7 +3,7 @@
 use everturn_proto::words::DEFAULT_TENANT;
 use tokio_util::sync::CancellationToken;
 
-use crate::{events::ToolEvents, progress::Progress, wait::Wait};
+use crate::{events::ToolEvents, progress::Progress, question::Answered, wait::Wait};
 
 /// The tenant, person and agent that ask for tools. A source may return different tools for every asker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct ToolContext {
     pub events: ToolEvents,
     /// Why the tool has not begun, if the call waits.
     pub wait: Wait,
+    /// The answer to the tool's last question; `None` before a question.
+    pub answered: Option<Answered>,
 }
 
 impl ToolContext {
@@ -92,6 +94,7 @@ impl ToolContext {
             progress: Progress::default(),
             events: ToolEvents::default(),
             wait: Wait::default(),
+            answered: None,
         }
     }
 }

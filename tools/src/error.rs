@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::question::Question;
+
 /// A failure of a tool, as a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
@@ -21,4 +23,8 @@ pub enum ToolError {
     /// tried again. The outcome of a `once` tool is reported as unknown (invariant 6, done once).
     #[error("{0}")]
     Interrupted(String),
+    /// The tool asks a person, and had no effect that another run would repeat. The turn waits for the answer, and runs the
+    /// tool again with the answer. Where nobody can be asked, the error counts as a known failure.
+    #[error("The tool asks a person, and nobody can be asked here: {}", .0.message)]
+    Asks(Box<Question>),
 }

@@ -6,6 +6,7 @@
 //! - `registry`: the worker's own tools, and sources of changing tools
 //! - `caller`: the caller of a tool, in the format of each kind of tool
 //! - `progress`: the progress of a call; `events`: events that a call adds to the turn
+//! - [`Question`]: a question of a running tool to a person, and the [`Answer`]
 //! - [`PersonConsents`]: consents of people in the store, for tools that act in their names
 //! - [`builtin`]: the tools of every worker
 //! - `described`: tools that run at the client or at other workers
@@ -36,6 +37,7 @@ pub mod mcp;
 pub mod names;
 pub mod process;
 mod progress;
+mod question;
 mod registry;
 pub mod skills;
 #[cfg(test)]
@@ -53,6 +55,7 @@ pub use described::{DescribedTool, RunBy};
 pub use error::ToolError;
 pub use events::ToolEvents;
 pub use progress::{LogLine, Progress, ProgressStep, Reports};
+pub use question::{Answer, Answered, Form, Question};
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use tool::{Tool, ToolOrigin, ToolSpec};
 pub use typed::{TypedTool, typed};

@@ -90,6 +90,7 @@ fn request(input: &AfterTurnInput, call: &PlannedCall) -> RunToolRequest {
         // A newer run of the conversation changes nothing for an ended turn.
         epoch: None,
         may_observe: false,
+        may_ask: false,
     }
 }
 

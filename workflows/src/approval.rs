@@ -1,4 +1,5 @@
-//! A call's wait for a person's approval, and the handling of the answer.
+//! A call's wait for a person, and the handling of the answer: the wait for an approval before the tool runs, and for the
+//! answer to a question of the tool.
 //!
 //! Must not be here: which answers are taken (`outside.rs`), who may approve (the store).
 
@@ -13,7 +14,7 @@ use everturn_proto::{
 use crate::{calls::CallError, state::show_waiting, step_calls::Rest, tools::Waited, turn::Turn};
 
 impl Turn<'_> {
-    /// Waits for the approval, for days if necessary, and saves the answer. Returns false when the call must not run:
+    /// Waits for the person, for days if necessary, and saves the answer. Returns false when the call must not run:
     /// the answer has observed the call, or the end of the turn will. An answer that the store refuses changes nothing,
     /// and the call waits for the rest of its time. The store may save a newer answer of a person instead, and the call
     /// runs as the store says (invariant 3, idempotent saves).
@@ -35,9 +36,10 @@ impl Turn<'_> {
             let Some(why) = &saved.approval_refused else {
                 let stored = saved.approval_saved.as_ref();
                 let decision = stored.map_or(decision, SavedApproval::decision);
+                // A declined question lets the tool go on.
                 self.ctx
                     .state_mut(|state| state.outside.answer_stored(id, stored));
-                return Ok(decision == ApprovalState::Approved && self.ended(&saved).is_none());
+                return Ok(decision.lets_run() && self.ended(&saved).is_none());
             };
             self.ctx
                 .state_mut(|state| state.outside.refuse(id, &why.as_str().into()));
@@ -77,6 +79,8 @@ impl Turn<'_> {
             answer_id,
             is_through_engine: false,
             edited_by: None,
+            input_hash: self.ctx.state(|state| state.outside.awaited_hash(id)),
+            answer: answer.answer,
         })
     }
 }

@@ -47,11 +47,15 @@ pub(crate) enum Ran {
     Recorded,
     /// The activity that stored the end has saved the observe, too.
     Observed,
+    /// The tool has asked a person, and the question is stored. The call waits for the answer for this time.
+    Asks(Duration),
 }
 
 impl From<RunToolResult> for Ran {
     fn from(result: RunToolResult) -> Self {
-        if result.observed {
+        if let Some(asks) = result.question {
+            Self::Asks(Duration::from_secs(u64::from(asks.timeout_s)))
+        } else if result.observed {
             Self::Observed
         } else {
             Self::Recorded
@@ -76,6 +80,13 @@ impl Turn<'_> {
         ));
         self.ctx.state_mut(|state| {
             state.step_calls = StepCalls::begin(tool_calls.len(), max_parallel);
+            for left in &saved.still_waiting {
+                let is_it = |call: &&PlannedCall| call.execution_id == left.execution_id;
+                let call = tool_calls.iter().find(is_it);
+                if let Some(call) = call.filter(|_| !left.input_hash.is_empty()) {
+                    state.outside.await_person(call, left.input_hash.clone());
+                }
+            }
             saved
                 .approvals_answered
                 .iter()
@@ -144,28 +155,27 @@ impl Turn<'_> {
         call: &PlannedCall,
         mut left: Option<Duration>,
     ) -> Result<(), CallError> {
-        if self
+        let mut waits_for_person = self
             .ctx
-            .state(|state| state.outside.needs_approval(&call.execution_id))
-        {
-            let is_approved = self.is_approved(call, left.take()).await;
-            show_waiting(self.ctx);
-            if !is_approved? {
-                return Ok(());
+            .state(|state| state.outside.needs_approval(&call.execution_id));
+        let ran = loop {
+            if waits_for_person {
+                let is_approved = self.is_approved(call, left.take()).await;
+                show_waiting(self.ctx);
+                if !is_approved? {
+                    return Ok(());
+                }
             }
-        }
-        let ran = match call.kind() {
-            ToolKind::Client => self.await_client(call, left).await,
-            // A sub-agent waits for tools, which take slots. A sub-agent with a slot could block its own tools.
-            ToolKind::Delegate => self.delegate(call).await,
-            ToolKind::Remote => self.in_slot(call, self.run_remote(call)).await,
-            // For a kind from a newer version, the activity reports the problem.
-            ToolKind::Worker | ToolKind::Unknown(_) => {
-                self.in_slot(call, self.run_activity(call)).await
+            match self.run_kind(call, left).await {
+                Ok(Ran::Asks(timeout)) => {
+                    (waits_for_person, left) = (true, Some(timeout));
+                    show_waiting(self.ctx);
+                }
+                ran => break ran,
             }
         };
         let failure = match ran {
-            Ok(Ran::Recorded) => None,
+            Ok(Ran::Recorded | Ran::Asks(_)) => None,
             // The end of the turn observes the calls that a cancel left open (invariant 6, done once).
             Ok(Ran::Observed) | Err(CallError::Cancelled) => return Ok(()),
             Err(CallError::Failed(_)) if self.cancellation.is_cancelled() => return Ok(()),
@@ -176,6 +186,20 @@ impl Turn<'_> {
             failure,
         };
         self.save(Batch::Observe(observe)).await.map(drop)
+    }
+
+    /// Runs the tool of a call whose approval lets the tool run. `left` is the rest of the wait for a client.
+    async fn run_kind(&self, call: &PlannedCall, left: Option<Duration>) -> Result<Ran, CallError> {
+        match call.kind() {
+            ToolKind::Client => self.await_client(call, left).await,
+            // A sub-agent waits for tools, which take slots. A sub-agent with a slot could block its own tools.
+            ToolKind::Delegate => self.delegate(call).await,
+            ToolKind::Remote => self.in_slot(call, self.run_remote(call)).await,
+            // For a kind from a newer version, the activity reports the problem.
+            ToolKind::Worker | ToolKind::Unknown(_) => {
+                self.in_slot(call, self.run_activity(call)).await
+            }
+        }
     }
 
     /// Runs a tool as soon as it has a slot: the step's limits allow another tool, and the history has room. A call
@@ -220,7 +244,10 @@ impl Turn<'_> {
     }
 
     async fn run_activity(&self, call: &PlannedCall) -> Result<Ran, CallError> {
-        let request = self.tool_request(call);
+        let request = RunToolRequest {
+            may_ask: true,
+            ..self.tool_request(call)
+        };
         let queue = self.tool_queue.as_deref();
         let ran = if call.inline {
             calls::run_inline_tool(self.ctx, &self.cancellation, queue, call, request).await
@@ -228,7 +255,13 @@ impl Turn<'_> {
             let (token, silence) = (&self.cancellation, HEARTBEAT_TIMEOUT);
             calls::run_tool(self.ctx, token, queue, silence, call, request).await
         };
-        ran.map(Ran::from)
+        let ran = ran?;
+        if let Some(asks) = &ran.question {
+            self.ctx.state_mut(|state| {
+                state.outside.await_person(call, asks.input_hash.clone());
+            });
+        }
+        Ok(Ran::from(ran))
     }
 
     pub(crate) fn tool_request(&self, call: &PlannedCall) -> RunToolRequest {
@@ -240,6 +273,7 @@ impl Turn<'_> {
             execution_id: call.execution_id.clone(),
             epoch: Some(self.epoch),
             may_observe: true,
+            may_ask: false,
         }
     }
 

@@ -86,6 +86,8 @@ words! {
         Approved = "approved",
         /// A person refused.
         Denied = "denied",
+        /// A person declined to answer the tool's question, and the tool goes on.
+        Declined = "declined",
         /// No answer came in time.
         Expired = "expired",
         /// The turn ended before an answer.

@@ -13,6 +13,8 @@ words! {
         Approved = "approved",
         /// A person refused.
         Denied = "denied",
+        /// A person declined to answer a question of the tool. The tool may go on without the answer.
+        Declined = "declined",
         /// Nobody answered in time.
         Expired = "expired",
         /// The turn ended before a person answered.
@@ -22,7 +24,7 @@ words! {
 
 impl ApprovalState {
     /// The states in which the tool may run. The SQL for the claim of a tool uses this list.
-    pub const RUNNABLE: [Self; 2] = [Self::NotNeeded, Self::Approved];
+    pub const RUNNABLE: [Self; 3] = [Self::NotNeeded, Self::Approved, Self::Declined];
 
     /// True when the tool may run.
     pub fn lets_run(&self) -> bool {
@@ -34,9 +36,12 @@ impl ApprovalState {
     pub fn is_answered(&self) -> bool {
         match self {
             Self::NotNeeded | Self::Pending => false,
-            Self::Approved | Self::Denied | Self::Expired | Self::Cancelled | Self::Unknown(_) => {
-                true
-            }
+            Self::Approved
+            | Self::Denied
+            | Self::Declined
+            | Self::Expired
+            | Self::Cancelled
+            | Self::Unknown(_) => true,
         }
     }
 }

@@ -49,6 +49,11 @@ pub(super) async fn run_tool(
             }
             tool_end(ToolStatus::Completed, "\"changed\"")
         }
+        ToolClaim::Asks(record) => {
+            let text = format!("the tool {} waits for an answer", record.call.execution_id);
+            world.facts().violation(text);
+            return Ok(ran(record.status));
+        }
         ToolClaim::OutcomeUnknown { .. } => tool_end(ToolStatus::OutcomeUnknown, "\"unknown\""),
     };
     world.schedule.step("records the tool").await;
@@ -77,6 +82,6 @@ fn tool_end(status: ToolStatus, result: &str) -> ToolEnd {
 fn ran(status: ToolStatus) -> RunToolResult {
     RunToolResult {
         status: status.into(),
-        observed: false,
+        ..RunToolResult::default()
     }
 }

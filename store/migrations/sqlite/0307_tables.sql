@@ -259,11 +259,12 @@ CREATE TABLE call_tries (
     PRIMARY KEY (agent_execution_id, step, slot)
 ) STRICT, WITHOUT ROWID;
 
--- kind: who runs the tool, '' for a worker or 'client'. approval: '' without an approval, else pending, approved, denied, expired
--- or cancelled. input_hash binds an approval to the tool and to the input that the approver saw.
+-- kind: who runs the tool, '' for a worker or 'client'. approval: '' without an approval, else pending, approved, denied, declined,
+-- expired or cancelled. input_hash binds an approval to the tool and to the input that the approver saw.
 -- claimant: the last claimant of the tool execution, who may ask again after a lost answer.
 -- definition_hash: the definition that the call was made for; '' for any definition. approval_rule: a `CallRule`.
 -- title_template: the template of the call's title for people; '' without a title.
+-- question: an `AskedQuestion`, the last question of the tool to a person; NULL without a question.
 -- inbox_tenant_id: the tenant in whose inbox of approvals the call is; '' for a call that was made without an approval.
 CREATE TABLE tool_execution_records (
     conversation_id TEXT NOT NULL,
@@ -286,6 +287,7 @@ CREATE TABLE tool_execution_records (
     finished_at TEXT,
     signatures TEXT NOT NULL,
     tool_input TEXT NOT NULL,
+    question TEXT,
     events TEXT NOT NULL,
     result TEXT,
     full_result TEXT,

@@ -23,8 +23,9 @@ FROM (
             t.message_id, t.agent_execution_id, t.created_at, t.expires_at, FALSE AS is_expired, t.execution_id,
             t.step, t.call_index, t.call_id, t.tool_name, t.effect, t.timeout_ms, t.status, t.attempt, t.is_error,
             t.duration_ms, t.observed_sequence, t.kind, t.approval, t.input_hash, t.definition_hash, t.approval_rule,
-            t.title_template, t.signatures, t.tool_input, t.events, t.result,
-            CAST(OCTET_LENGTH(CAST(t.tool_input AS TEXT)) AS INTEGER) AS bytes
+            t.title_template, t.signatures, t.tool_input, t.question, t.events, t.result,
+            CAST(OCTET_LENGTH(CAST(t.tool_input AS TEXT))
+                + OCTET_LENGTH(COALESCE(CAST(t.question AS TEXT), '')) AS INTEGER) AS bytes
         FROM tool_execution_records t
         JOIN conversations c ON c.id = t.conversation_id AND c.tenant_id = :tenant_id
         WHERE t.inbox_tenant_id = :tenant_id AND t.status = 'pending' AND t.approval = 'pending'

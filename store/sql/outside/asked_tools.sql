@@ -4,7 +4,7 @@
 -- :agent_execution_id text
 -- :step bigint
 -- :now timestamp
-SELECT execution_id, kind, status, approval, expires_at, CLOCK(:now) AS read_at
+SELECT execution_id, kind, status, approval, input_hash, expires_at, CLOCK(:now) AS read_at
 FROM tool_execution_records
 WHERE agent_execution_id = :agent_execution_id AND step = :step
 ORDER BY call_index

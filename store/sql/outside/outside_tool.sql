@@ -10,7 +10,7 @@ SELECT
     message_id, agent_execution_id, created_at, expires_at,
     COALESCE(expires_at <= CLOCK(:now), FALSE) AS is_expired, execution_id, step, call_index, call_id,
     tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms, observed_sequence, kind, approval,
-    input_hash, definition_hash, approval_rule, title_template, signatures, tool_input, events, result
+    input_hash, definition_hash, approval_rule, title_template, signatures, tool_input, question, events, result
 FROM tool_execution_records
 WHERE conversation_id = :conversation_id
     AND EXISTS (

@@ -21,8 +21,9 @@ FROM (
             COALESCE(expires_at <= CLOCK(:now), FALSE) AS is_expired, execution_id, step, call_index, call_id,
             tool_name, effect, timeout_ms, status, attempt, is_error, duration_ms, observed_sequence, kind,
             approval, input_hash, definition_hash, approval_rule,
-            title_template, signatures, tool_input, events, result,
-            CAST(OCTET_LENGTH(CAST(tool_input AS TEXT)) AS INTEGER) AS bytes
+            title_template, signatures, tool_input, question, events, result,
+            CAST(OCTET_LENGTH(CAST(tool_input AS TEXT))
+                + OCTET_LENGTH(COALESCE(CAST(question AS TEXT), '')) AS INTEGER) AS bytes
         FROM waiting_calls
         WHERE conversation_id = :conversation_id
             AND EXISTS (

@@ -38,7 +38,7 @@ WITH started AS (
     RETURNING
         execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error,
         duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule,
-        title_template, signatures, tool_input, events, result
+        title_template, signatures, tool_input, question, events, result
 ), checkpoint AS (
     INSERT INTO execution_checkpoints (
         id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number,

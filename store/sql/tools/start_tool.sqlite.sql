@@ -32,7 +32,7 @@ RETURNING
     execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error,
     duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule,
     title_template, signatures,
-    tool_input, events, result,
+    tool_input, question, events, result,
     (SELECT depth FROM agent_executions WHERE id = :agent_execution_id) AS depth,
     (SELECT agent FROM agent_executions WHERE id = :agent_execution_id) AS agent,
     (SELECT agent_hash FROM agent_executions WHERE id = :agent_execution_id) AS agent_hash,

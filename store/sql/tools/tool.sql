@@ -8,7 +8,7 @@ SELECT
     execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error,
     duration_ms, observed_sequence, kind, approval, input_hash, definition_hash, approval_rule,
     title_template, signatures,
-    tool_input, events, result, full_result
+    tool_input, question, events, result, full_result
 FROM tool_execution_records
 WHERE conversation_id = :conversation_id AND execution_id = :execution_id
     AND agent_execution_id = :agent_execution_id

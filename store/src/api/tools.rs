@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use everturn_proto::{
     Json, LogId,
-    turn::ToolCall,
+    turn::{AskedQuestion, ToolCall},
     words::{ApprovalState, EventType, ToolStatus},
 };
 use prost::Message;
@@ -74,6 +74,8 @@ pub enum ToolClaim {
     },
     /// The tool execution has ended already. The record has the end.
     Ended(ToolRecord),
+    /// The tool has asked a person, and the question waits for its answer. The record has the question.
+    Asks(ToolRecord),
     /// An earlier attempt began without a recorded end, and the tool must not run twice.
     OutcomeUnknown {
         /// The record of the attempt.
@@ -132,6 +134,8 @@ pub struct ToolRecord {
     pub end: Option<ToolEnd>,
     /// The state of the approval.
     pub approval: ApprovalState,
+    /// The last question of the tool to a person, with the answer if given.
+    pub question: Option<AskedQuestion>,
 }
 
 impl ToolRecord {
@@ -143,7 +147,14 @@ impl ToolRecord {
             attempt: 0,
             end: None,
             approval: ApprovalState::NotNeeded,
+            question: None,
         }
+    }
+
+    /// Returns the question that waits for its answer.
+    pub fn open_question(&self) -> Option<&AskedQuestion> {
+        let is_open = self.approval == ApprovalState::Pending;
+        self.question.as_ref().filter(|_| is_open)
     }
 
     /// Returns the approximate size in bytes.

@@ -111,7 +111,9 @@ pub(super) async fn authenticate(
         return Ok(None);
     };
     let execution_id = answer.execution_id.clone();
-    let noted = noted(connection, conversation_id, &execution_id).await?;
+    let mut noted = noted(connection, conversation_id, &execution_id).await?;
+    // A call may have several requests, and an answer counts for one.
+    noted.retain(|row| row.answer.input_hash() == answer.input_hash);
     if noted.iter().all(|row| row.answer_id != answer_id) {
         let terms = terms(connection, conversation_id, &execution_id, None).await?;
         return Ok(terms.and_then(|terms| through_engine(&terms, answer)));
@@ -238,6 +240,8 @@ impl NotedRow {
             answer_id: Some(self.answer_id.clone()),
             is_through_engine: false,
             edited_by: editor.map(str::to_owned),
+            input_hash: noted.input_hash.unwrap_or_default(),
+            answer: noted.answer,
         }
     }
 }

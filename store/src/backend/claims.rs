@@ -88,6 +88,9 @@ async fn note_start(
 async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolClaim> {
     let record = find_record(connection, key).await?;
     let record = record.ok_or_else(|| no_record(key))?;
+    if record.open_question().is_some() {
+        return Ok(ToolClaim::Asks(record));
+    }
     if record.approval == ApprovalState::Pending {
         let id = &key.execution_id;
         return Err(StoreError::Conflict(format!(

@@ -162,6 +162,7 @@ async fn note_answers(
             result.still_waiting.push(StillWaiting {
                 execution_id: execution_id.clone(),
                 left_ms,
+                input_hash: row.awaited_hash().to_owned(),
             });
         }
         if row.is_answered() {

@@ -54,7 +54,8 @@ pub(super) async fn begin_sub_agent(
         ToolClaim::Ended(record) => {
             return Ok(not_begun(&record.status, conversation, epoch));
         }
-        ToolClaim::OutcomeUnknown { .. } => {
+        // A `delegate` call asks nobody itself.
+        ToolClaim::OutcomeUnknown { .. } | ToolClaim::Asks(_) => {
             let id = &call.execution_id;
             let message = format!("tool execution `{id}` may not run");
             return Err(StoreError::Conflict(message));

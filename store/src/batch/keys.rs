@@ -35,8 +35,12 @@ pub fn key(request: &BatchRequest) -> String {
             format!("{message_id}/{agent_execution_id}/{step}/observe/{execution_id}")
         }
         Save::Approval(answer) => {
-            let execution_id = &answer.execution_id;
-            format!("{message_id}/{agent_execution_id}/{step}/approval/{execution_id}")
+            let (execution_id, hash) = (&answer.execution_id, &answer.input_hash);
+            format!("{message_id}/{agent_execution_id}/{step}/approval/{execution_id}/{hash}")
+        }
+        Save::Question(asked) => {
+            let (execution_id, number) = (&asked.execution_id, asked.number());
+            format!("{message_id}/{agent_execution_id}/{step}/question/{execution_id}/{number}")
         }
         Save::Outcome(settled) => {
             let execution_id = &settled.execution_id;

@@ -12,6 +12,7 @@
 //! - `compaction.rs`: the summary in place of older messages
 //! - `emitted.rs`: events from tools themselves, and the work plans that the events change
 //! - `outside.rs`: requests to a person or the client, and the answers
+//! - `question.rs`: questions of running tools to a person, and the answers
 //! - `outcome.rs`: the outcome of a tool call, as a person says
 //! - `delegation.rs`: whether a sub-agent may start, its first batch, and the result for the `delegate` call
 //!
@@ -26,6 +27,7 @@ mod keys;
 mod observe;
 mod outcome;
 mod outside;
+mod question;
 mod request;
 mod rows;
 mod snapshot;
@@ -70,6 +72,7 @@ pub fn asks_outside(request: &BatchRequest, snapshot: &Snapshot) -> bool {
             let mut tools = snapshot.tools.iter();
             tools.any(|tool| is_clients(&tool.record.call))
         }
+        Save::Question(_) => true,
         Save::UserMessage { .. }
         | Save::CutReply
         | Save::Compaction
@@ -99,6 +102,10 @@ pub fn needs(request: &BatchRequest) -> Needs {
         Save::SubAgentStart(_) | Save::ModelFallback(_) => Needs::default(),
         Save::Outcome(settled) => Needs {
             tools: ToolsNeeded::One(settled.execution_id.clone()),
+            ..Needs::default()
+        },
+        Save::Question(asked) => Needs {
+            tools: ToolsNeeded::One(asked.execution_id.clone()),
             ..Needs::default()
         },
         Save::Approval(answer) => Needs {
@@ -138,6 +145,7 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
             failure,
         } => builder.observe_one(execution_id, failure.as_deref())?,
         Save::SubAgentStart(start) => builder.start_sub_agent(start),
+        Save::Question(asked) => builder.ask(asked)?,
         Save::Approval(answer) => builder.approval(answer)?,
         Save::Outcome(settled) => builder.settle(settled)?,
         Save::End(end) => builder.end(end)?,
@@ -161,6 +169,7 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         | Save::Compaction
         | Save::ModelFallback(_)
         | Save::Outcome(_)
+        | Save::Question(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     };
@@ -186,6 +195,7 @@ pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
         | Save::Compaction
         | Save::ModelFallback(_)
         | Save::Outcome(_)
+        | Save::Question(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     }

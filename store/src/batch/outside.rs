@@ -8,7 +8,7 @@ use everturn_proto::{
     words::{ApprovalBy, ApprovalState, EventType, THROUGH_ENGINE, ToolKind, ToolStatus},
 };
 
-use super::{SavedAnswer, ToolRow, builder::Builder, observe::Closing};
+use super::{SavedAnswer, ToolRow, builder::Builder, observe::Closing, question};
 use crate::{
     api::{DefinedTool, Result},
     error::{Missing, StoreError},
@@ -19,7 +19,7 @@ impl Builder<'_> {
     pub(super) fn ask_outside(&mut self) {
         for mut tool in std::mem::take(&mut self.batch.pending_tools) {
             if let Some(timeout_s) = tool.record.call.approval_timeout_s {
-                self.request_approval(&mut tool, timeout_s);
+                self.request_person(&mut tool, timeout_s);
             } else if tool.record.call.kind() == ToolKind::Client {
                 self.request_result(&mut tool);
             }
@@ -27,9 +27,10 @@ impl Builder<'_> {
         }
     }
 
-    fn request_approval(&mut self, tool: &mut ToolRow, timeout_s: u32) {
+    /// Requests an approval of the call, or an answer to the question in the call's record.
+    pub(super) fn request_person(&mut self, tool: &mut ToolRow, timeout_s: u32) {
         let call = &tool.record.call;
-        let expires_at = self.snapshot.clock + TimeDelta::seconds(i64::from(timeout_s));
+        let expires_at = self.until(timeout_s);
         let rule = call.rule();
         let request = ApprovalRequested {
             execution_id: call.execution_id.clone(),
@@ -44,6 +45,7 @@ impl Builder<'_> {
             definition_changed: rule.definition_changed.then_some(true),
             title: call.title(),
             input_text: Some(call.input_text()),
+            question: tool.record.question.as_ref().map(question::shown),
         };
         self.event(EventType::ApprovalRequested, &request);
         tool.record.approval = ApprovalState::Pending;
@@ -75,10 +77,16 @@ impl Builder<'_> {
             .snapshot
             .tool(execution_id)
             .ok_or_else(|| StoreError::not_found(Missing::ToolExecution, execution_id))?;
-        if tool.record.approval != ApprovalState::Pending {
+        let is_meant = tool.record.call.input_hash == answer.input_hash;
+        if tool.record.approval != ApprovalState::Pending || !is_meant {
             return Ok(());
         }
         let decision = answer.decision();
+        let question = tool.record.open_question();
+        if let Some(question) = question.filter(|_| decision != ApprovalState::Expired) {
+            self.answer_question(tool, question, answer);
+            return Ok(());
+        }
         self.batch.saved_answer = Some(SavedAnswer {
             execution_id: execution_id.clone(),
             decision: decision.clone(),
@@ -88,6 +96,10 @@ impl Builder<'_> {
             ApprovalState::Approved => {
                 self.approve(tool, answer);
                 return Ok(());
+            }
+            ApprovalState::Expired if question.is_some() => {
+                "no person answered the tool's question in time; the call was not finished"
+                    .to_owned()
             }
             ApprovalState::Expired => {
                 "no person approved the call in time; the call was not run".to_owned()
@@ -101,6 +113,7 @@ impl Builder<'_> {
             }
             ApprovalState::NotNeeded
             | ApprovalState::Pending
+            | ApprovalState::Declined
             | ApprovalState::Cancelled
             | ApprovalState::Unknown(_) => {
                 let message = format!("`{decision}` is no answer to an approval");
@@ -160,7 +173,12 @@ impl Builder<'_> {
         self.batch.edited_calls = Some((row.id.clone(), calls));
     }
 
-    fn approval_resolved(&mut self, tool: &ToolRow, answer: &SaveApproval, edited: Option<&Json>) {
+    pub(super) fn approval_resolved(
+        &mut self,
+        tool: &ToolRow,
+        answer: &SaveApproval,
+        edited: Option<&Json>,
+    ) {
         let mut call = tool.record.call.clone();
         if let Some(edited) = edited {
             call.tool_input = Some(edited.clone());
@@ -181,6 +199,7 @@ impl Builder<'_> {
             title,
             input_text: edited.map(|edited| edited.as_str().to_owned()),
             edited_by: answer.edited_by.clone(),
+            answer: answer.answer.clone(),
         };
         self.event(EventType::ApprovalResolved, &resolved);
     }

@@ -4,7 +4,7 @@
 use everturn_proto::{
     Thread,
     event::ModelFallback,
-    turn::{SaveApproval, SaveEnd, SaveRequest, SaveSubAgent, save_request},
+    turn::{SaveApproval, SaveEnd, SaveQuestion, SaveRequest, SaveSubAgent, save_request},
     words::{AgentExecutionStatus, FailureCode},
 };
 
@@ -47,7 +47,9 @@ pub enum Save {
         /// The failure of the activity, when the tool recorded no end.
         failure: Option<String>,
     },
-    /// The answer to an approval.
+    /// A question of a running tool to a person.
+    Question(SaveQuestion),
+    /// The answer to an approval, or to a tool's question.
     Approval(SaveApproval),
     /// The outcome of a tool call, as a person says. Only the store itself saves the batch.
     Outcome(PersonsOutcome),
@@ -134,6 +136,7 @@ impl TryFrom<&SaveRequest> for BatchRequest {
                 execution_id: observe.execution_id.clone(),
                 failure: observe.failure.clone(),
             },
+            save_request::Batch::Question(asked) => Save::Question(asked.clone()),
             save_request::Batch::Approval(answer) => Save::Approval(answer.clone()),
             save_request::Batch::SubAgent(start) => Save::SubAgentStart(start.clone()),
             save_request::Batch::End(end) => Save::End(end.try_into()?),

@@ -25,6 +25,8 @@ pub struct Batch {
     pub context_cut: Option<ContextCut>,
     /// Tool records to insert.
     pub pending_tools: Vec<ToolRow>,
+    /// The tool record with a question that waits for a person.
+    pub asked_tool: Option<ToolRow>,
     /// The tool record with a granted approval. The tool may run now, with the record's input.
     pub approved_tool: Option<ToolRow>,
     /// The id of an assistant row, and its calls for the model. One call has a person's edited input.
@@ -68,7 +70,8 @@ impl Batch {
     /// saves move neither `active_at` nor the versions of lists.
     pub(crate) fn changes_lists(&self) -> bool {
         let ends_turn = self.end.is_some() && self.delegate_call_end.is_none();
-        let begins_wait = self.pending_tools.iter().any(ToolRow::waits);
+        let begun = self.pending_tools.iter().chain(&self.asked_tool);
+        let begins_wait = begun.clone().any(ToolRow::waits);
         // Only the batch itself ends a waiting call whose end is not stored, for example of a cancelled turn.
         let closes_calls = self
             .observed_tools

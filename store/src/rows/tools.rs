@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{
     Json,
     event::{WorkPlan, WorkPlanStep},
-    turn::{CallRule, SavedApproval, ToolCall},
+    turn::{AskedQuestion, CallRule, SavedApproval, ToolCall},
     words::{ApprovalState, EventType, ToolKind, ToolStatus},
 };
 use sqlx::{FromRow, types::Json as Column};
@@ -57,6 +57,8 @@ pub(crate) struct ToolColumns {
     signatures: Vec<String>,
     #[sqlx(json)]
     tool_input: Json,
+    #[sqlx(default)]
+    question: Option<Column<AskedQuestion>>,
     #[sqlx(json)]
     events: Vec<(EventType, Json)>,
     result: Option<Column<Json>>,
@@ -109,6 +111,7 @@ impl From<ToolColumns> for ToolRecord {
             attempt: columns.attempt,
             end,
             approval: columns.approval,
+            question: columns.question.map(|question| question.0),
         }
     }
 }
@@ -123,6 +126,7 @@ pub(crate) struct AskedRow {
     status: ToolStatus,
     #[sqlx(try_from = "String")]
     approval: ApprovalState,
+    input_hash: String,
     expires_at: Option<DateTime<Utc>>,
     /// The time of the read, by the clock that also gave `expires_at`.
     read_at: DateTime<Utc>,
@@ -137,6 +141,14 @@ impl AskedRow {
     /// Returns true if the client has sent the result, or can no longer send a result.
     pub(crate) fn has_result(&self) -> bool {
         self.kind == ToolKind::Client && self.status.is_final()
+    }
+
+    /// Returns the hash that the awaited answer of a person must name; empty without a wait for a person.
+    pub(crate) fn awaited_hash(&self) -> &str {
+        match self.approval {
+            ApprovalState::Pending => &self.input_hash,
+            _ => "",
+        }
     }
 
     /// Returns the rest of the wait for a person or client, in milliseconds; `None` without a wait.

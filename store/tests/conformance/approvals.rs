@@ -111,6 +111,7 @@ pub(super) async fn note<S: OutsideTools>(
         execution_id: call.into(),
         decision: decision.into(),
         reason: Some(format!("because of {id}")),
+        input_hash: Some("shown".into()),
         ..ResolveApproval::default()
     };
     note_given(store, &given, id, by).await
@@ -157,6 +158,7 @@ async fn save_answer<S: TurnStore>(
         resolved_by: Some("the boss".into()),
         answer_id: Some(id.into()),
         remember: true,
+        input_hash: "shown".into(),
         ..SaveApproval::default()
     };
     turn.save(0, Batch::Approval(answer)).await.result

@@ -250,7 +250,7 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
                     (ToolStatus::Running, 1)
                 );
             }
-            ToolClaim::Ended(_) => panic!("{effect}: nothing ended it"),
+            ToolClaim::Ended(_) | ToolClaim::Asks(_) => panic!("{effect}: nothing ended it"),
         }
         let ended = turn
             .store

@@ -27,6 +27,7 @@ async fn note_edit<S: TurnStore + OutsideTools>(
         execution_id: turn.execution_id(0, 0),
         decision: "approve".into(),
         tool_input: Some(json(input)),
+        input_hash: Some("shown".into()),
         ..ResolveApproval::default()
     };
     note_given(&turn.store, &given, id, by).await

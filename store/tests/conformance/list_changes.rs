@@ -183,6 +183,7 @@ pub async fn a_list_changes_with_waiting_calls(backend: &impl Backend) {
         execution_id: turn.execution_id(0, 0),
         decision: ApprovalState::Denied.into(),
         reason: Some("because".into()),
+        input_hash: "shown".into(),
         ..SaveApproval::default()
     };
     turn.save(0, Batch::Approval(answer)).await;

@@ -43,6 +43,7 @@ pub mod outcomes;
 pub mod outside;
 pub mod owners;
 pub mod past_calls;
+pub mod questions;
 pub mod races;
 pub mod reconciliation;
 pub mod resume;
@@ -318,6 +319,10 @@ macro_rules! conformance_suite {
             approvals::an_answer_through_the_engine_is_saved_beside_noted_words,
             approvals::the_answers_to_a_call_are_bounded,
             approvals::a_conversation_knows_with_which_definitions_it_has_used_tools,
+            questions::a_tool_asks_and_gets_the_answers,
+            questions::an_answer_counts_for_its_question,
+            questions::an_older_attempt_asks_nobody,
+            questions::an_unanswered_question_ends_the_call,
             outside::the_clients_first_result_is_kept,
             outside::one_client_claims_a_call,
             outside::only_a_call_that_waits_is_claimed,

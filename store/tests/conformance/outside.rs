@@ -48,6 +48,7 @@ fn answer(execution_id: &str, decision: ApprovalState) -> SaveApproval {
         execution_id,
         decision,
         reason: Some("because".into()),
+        input_hash: "shown".into(),
         ..SaveApproval::default()
     }
 }

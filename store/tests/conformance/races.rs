@@ -103,7 +103,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
                         );
                         None
                     }
-                    ToolClaim::Ended(_) => panic!("nothing ended it"),
+                    ToolClaim::Ended(_) | ToolClaim::Asks(_) => panic!("nothing ended it"),
                 }
             });
         }

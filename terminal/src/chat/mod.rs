@@ -4,7 +4,8 @@
 //! - `setup`: the fixed settings of a chat, and its exit codes
 //! - `view`: the state as rows; no I/O
 //! - `talk`, `screen`, `editor`, `keys`: the terminal
-//! - `edited`: inputs that the user wrote in place of the model's
+//! - `edited`: objects that the user wrote: inputs in place of the model's, and fields of forms
+//! - `reached`: requests that are sent until a gateway responds
 //! - `plain`: pipes, and terminals that can only print
 //! - `tools`: client tools of the user
 
@@ -13,6 +14,7 @@ mod editor;
 mod keys;
 mod plain;
 mod questions;
+mod reached;
 mod screen;
 mod session;
 mod setup;

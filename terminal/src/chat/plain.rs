@@ -225,6 +225,9 @@ impl Plain {
                 Wants::Approval => {
                     Answer::Deny("no person was present to approve the call".to_owned())
                 }
+                Wants::Answer(_) => {
+                    Answer::Deny("no person was present to answer the question".to_owned())
+                }
                 Wants::Consent { .. } => Answer::Deny(
                     "no person was present to allow the call; with --yes-tools, the call runs"
                         .to_owned(),
@@ -265,7 +268,7 @@ impl Plain {
         };
         let choice = match chosen {
             None => questions::of_line(&question, &line),
-            Some(Choice::Edit) => match questions::arguments(&line) {
+            Some(Choice::Edit) => match questions::arguments(&question, &line) {
                 Ok(answer) => Some(Choice::Answer(answer)),
                 Err(error) => {
                     eprintln!("{error}");
@@ -284,6 +287,7 @@ impl Plain {
             }
             Some(choice) => {
                 let what = match choice {
+                    Choice::Edit if matches!(question.wants, Wants::Answer(_)) => "answer as JSON",
                     Choice::Edit => "arguments",
                     Choice::Reason => "reason",
                     Choice::Result | Choice::Answer(_) => "result",

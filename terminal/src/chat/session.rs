@@ -9,7 +9,7 @@ use std::{
 
 use everturn_client::{
     Claim, ClientError, EndReason, Frame, GatewayClient, OnBusy, Update,
-    state::{CallState, Conversation, Item, ItemKind, Status, ToolCall},
+    state::{CallState, Conversation, Item, ItemKind, Question as Asked, Status, ToolCall},
 };
 use futures::{Stream, StreamExt};
 use serde_json::{Value, json};
@@ -17,13 +17,10 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{
-    edited::{Edited, body_of},
+    edited::{Edited, blank, body_of},
+    reached::until_reached,
     tools::{Offered, Output},
 };
-
-/// The pauses between two attempts of a request while the gateway is unreachable.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The interval of renewals of a call's claim while its tool runs. A claim is valid for 30 seconds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(10);
@@ -72,6 +69,8 @@ pub(super) enum Wants {
     },
     /// A result of a tool that this chat does not offer.
     Result,
+    /// The answer to a question of the running tool.
+    Answer(Asked),
 }
 
 /// A call that waits for a person.
@@ -81,7 +80,8 @@ pub(super) struct Question {
     pub(super) tool_name: String,
     pub(super) title: Option<String>,
     pub(super) tool_input: Value,
-    /// The input as the store keeps it, character for character. The user is shown the text, which is what runs.
+    /// The input as the store keeps it, character for character. The user is shown the text, which is what runs. For a
+    /// question of the tool: the form to fill in.
     pub(super) input_text: String,
     pub(super) wants: Wants,
     input_hash: Option<String>,
@@ -113,7 +113,9 @@ pub(super) enum Answer {
         /// True when later calls of the tool in this conversation may run, too.
         remember: bool,
     },
-    /// The call must not run.
+    /// The fields of the form of a tool's question, as the user wrote the fields.
+    Fields(Edited),
+    /// The call must not run, or the user declines to answer the tool's question.
     Deny(String),
     /// The offered tool runs.
     Run,
@@ -345,7 +347,10 @@ impl Session {
         let execution_id = call.execution_id.clone()?;
         let approval = call.approval.as_ref();
         let wants = match (call.state, call.has_pending_approval(), &call.client_tool) {
-            (CallState::Running, true, _) => Wants::Approval,
+            (CallState::Running, true, _) => match approval.and_then(|it| it.question.clone()) {
+                Some(asked) => Wants::Answer(asked),
+                None => Wants::Approval,
+            },
             (CallState::Running, false, Some(_)) if self.offers(&call.tool_name) => {
                 let is_old = sequence_number <= self.old_until;
                 Wants::Consent { is_old }
@@ -358,9 +363,12 @@ impl Session {
             tool_name: call.tool_name.clone(),
             title: call.title.clone(),
             tool_input: call.tool_input.clone(),
-            input_text: approval
-                .and_then(|approval| approval.input_text.clone())
-                .unwrap_or_else(|| call.tool_input.to_string()),
+            input_text: match &wants {
+                Wants::Answer(asked) => asked.schema.as_ref().map(blank).unwrap_or_default(),
+                _ => approval
+                    .and_then(|approval| approval.input_text.clone())
+                    .unwrap_or_else(|| call.tool_input.to_string()),
+            },
             wants,
             input_hash: approval.and_then(|approval| approval.input_hash.clone()),
         })
@@ -380,12 +388,14 @@ impl Session {
     /// Answers a question.
     pub(super) fn answer(&mut self, question: &Question, answer: Answer) {
         self.answered.insert(key_of(question));
-        let (mut fields, input) = match answer {
+        let is_for_client = matches!(question.wants, Wants::Consent { .. } | Wants::Result);
+        let (mut fields, object) = match answer {
             Answer::Approve { input, remember } => (
                 json!({ "decision": "approve", "remember": remember }),
-                input,
+                input.map(|input| ("tool_input", input)),
             ),
-            Answer::Deny(reason) if question.wants == Wants::Approval => {
+            Answer::Fields(answer) => (json!({ "decision": "approve" }), Some(("answer", answer))),
+            Answer::Deny(reason) if !is_for_client => {
                 (json!({ "decision": "deny", "reason": reason }), None)
             }
             Answer::Deny(reason) => {
@@ -400,7 +410,7 @@ impl Session {
             Answer::Run => return self.run(question),
         };
         fields["input_hash"] = question.input_hash.clone().unwrap_or_default().into();
-        let body = body_of(&fields, input);
+        let body = body_of(&fields, object);
         let (client, conversation) = self.of_request();
         let execution_id = question.execution_id.clone();
         self.requests.spawn(async move {
@@ -461,34 +471,12 @@ impl Session {
     }
 }
 
-/// Returns the key of a question. A call may have two questions: for an approval, and then for a result.
+/// Returns the key of a question. A call may have several questions: for an approval, for answers to its tool, and for a
+/// result.
 fn key_of(question: &Question) -> String {
-    let is_approval = question.wants == Wants::Approval;
-    format!("{}-{is_approval}", question.execution_id)
-}
-
-/// Sends a request, and retries until a gateway responds. The request must be idempotent.
-async fn until_reached<T, F>(mut request: impl FnMut() -> F) -> Result<T, ClientError>
-where
-    F: Future<Output = Result<T, ClientError>>,
-{
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match request().await {
-            Err(error) if is_away(&error) => {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            answer => return answer,
-        }
-    }
-}
-
-/// True when no gateway has responded, also according to a proxy.
-fn is_away(error: &ClientError) -> bool {
-    match error {
-        ClientError::Unreachable { .. } => true,
-        ClientError::Refused(problem) => matches!(problem.status, 502 | 504),
-        ClientError::Url(_) | ClientError::Token | ClientError::Unexpected(_) => false,
-    }
+    let hash = match question.wants {
+        Wants::Approval | Wants::Answer(_) => question.input_hash.as_deref(),
+        Wants::Consent { .. } | Wants::Result => None,
+    };
+    format!("{}-{}", question.execution_id, hash.unwrap_or_default())
 }

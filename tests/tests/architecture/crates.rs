@@ -46,6 +46,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "store",
             "stream",
             "telemetry",
+            "untrusted",
             "workflows",
         ],
     ),

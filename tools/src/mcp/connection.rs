@@ -28,6 +28,7 @@ use super::{
     handshake::{Era, Greeted, Handshake, Running},
     oauth::Access,
     options::{ServerLocation, ServerOptions},
+    questions::Dialog,
     stderr::Tail,
     stdio::{Ending, Written},
     vital::Vital,
@@ -72,7 +73,7 @@ impl Connection {
         before: &Before,
     ) -> Result<(Self, Running, Vec<Tool>), ConnectError> {
         let open = async {
-            let handler = Handler::default();
+            let handler = Handler::new(options.questions);
             let handshake = Handshake {
                 options,
                 access,
@@ -162,12 +163,12 @@ impl Connection {
     /// Calls a tool. Dropping the future tells the server that the call is cancelled.
     pub(super) async fn call(
         &self,
-        tool: &str,
-        arguments: JsonObject,
+        params: CallToolRequestParams,
         context: &ToolContext,
         server: &ServerOptions,
+        dialog: &Dialog,
     ) -> Result<ServerResult, CallError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let params = dialog.add_to(params);
         let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let written = Written::default();
         request.extensions_mut().insert(written.clone());
@@ -188,7 +189,9 @@ impl Connection {
             .await
             .map_err(|_ended| CallError::NotSent)?;
         let token = call.progress_token.clone();
-        let mut progress = self.handler.watch(token, context.progress.clone());
+        let mut progress = self
+            .handler
+            .watch(token, context.progress.clone(), dialog.clone());
         let mut unanswered = CancelOnDrop {
             connection: self,
             id: Some(call.id.clone()),

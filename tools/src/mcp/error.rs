@@ -5,14 +5,20 @@ use std::{error::Error, io, ops::RangeInclusive, time::Duration};
 use everturn_proto::words::Effect;
 use reqwest::StatusCode;
 use rmcp::{
+    model::ErrorCode,
     service::{ClientInitializeError, ServiceError},
     transport::streamable_http_client::StreamableHttpError,
 };
 
 use super::{
-    authorized, lenient::UNREADABLE, oauth::AccessError, post::PostError, told::HttpError,
+    authorized,
+    lenient::UNREADABLE,
+    oauth::AccessError,
+    post::PostError,
+    questions::{Dialog, OPEN_URLS},
+    told::HttpError,
 };
-use crate::error::ToolError;
+use crate::{error::ToolError, question::Question};
 
 /// Codes that JSON-RPC leaves to servers. A server answers with such a code when it no longer knows a session.
 const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
@@ -141,11 +147,32 @@ impl CallError {
     /// Returns true for a refusal that may concern the session instead of the call.
     pub(super) fn may_mean_session(&self) -> bool {
         match self {
+            Self::Service(ServiceError::McpError(refusal)) if refusal.code == OPEN_URLS => false,
             Self::Service(ServiceError::McpError(refusal)) => {
                 SERVER_ERRORS.contains(&refusal.code.0)
                     || refusal.message.to_ascii_lowercase().contains("session")
             }
             Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
+        }
+    }
+
+    /// True when the server refused the parameters of the call before anything ran.
+    pub(super) fn refuses_params(&self) -> bool {
+        match self {
+            Self::Service(ServiceError::McpError(refusal)) => {
+                refusal.code == ErrorCode::INVALID_PARAMS
+            }
+            Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
+        }
+    }
+
+    /// Returns the question of a server that wants a person to open an address before the call.
+    pub(super) fn question(&self, dialog: &Dialog) -> Option<Question> {
+        match self {
+            Self::Service(ServiceError::McpError(refusal)) if refusal.code == OPEN_URLS => {
+                dialog.address(refusal.data.as_ref())
+            }
+            Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => None,
         }
     }
 

@@ -1,4 +1,5 @@
-//! The notifications of a server: the progress of calls, lines of the server's log, and changed tools.
+//! The notifications of a server: the progress of calls, lines of the server's log, and changed tools. The requests of a
+//! server: questions to the person of a call.
 
 #![expect(
     deprecated,
@@ -13,31 +14,56 @@ use std::{
 use rmcp::{
     ClientHandler, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, Implementation, LoggingMessageNotificationParam,
-        ProgressNotificationParam, ProgressToken, ProtocolVersion,
+        ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
+        ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+        Implementation, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+        ProtocolVersion, UrlElicitationCapability,
     },
-    service::NotificationContext,
+    service::{NotificationContext, RequestContext},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
+use super::questions::{Dialog, METHOD, Questions};
 use crate::progress::{Progress, ProgressStep, Reports};
 
-/// The progress of each call in flight.
-type Calls = HashMap<ProgressToken, Progress>;
+/// The calls in flight.
+type Calls = HashMap<ProgressToken, Call>;
 
-/// Handles the notifications of a server. The client declares no capability, so a server may send no requests.
-#[derive(Clone, Default)]
+/// A call in flight.
+struct Call {
+    progress: Progress,
+    dialog: Dialog,
+}
+
+/// Handles the notifications and the questions of a server.
+#[derive(Clone)]
 pub(super) struct Handler {
+    questions: Questions,
     calls: Arc<Mutex<Calls>>,
     tools_changed: Arc<Notify>,
 }
 
 impl Handler {
-    /// Passes the progress of a call on to `progress`, for the lifetime of the returned value.
-    pub(super) fn watch(&self, token: ProgressToken, progress: Progress) -> CallProgress<'_> {
+    pub(super) fn new(questions: Questions) -> Self {
+        Self {
+            questions,
+            calls: Arc::default(),
+            tools_changed: Arc::default(),
+        }
+    }
+
+    /// Passes the progress of a call on to `progress`, and the server's questions to `dialog`, for the lifetime of the
+    /// returned value.
+    pub(super) fn watch(
+        &self,
+        token: ProgressToken,
+        progress: Progress,
+        dialog: Dialog,
+    ) -> CallProgress<'_> {
         let reports = progress.follow();
-        self.calls().insert(token.clone(), progress);
+        self.calls()
+            .insert(token.clone(), Call { progress, dialog });
         CallProgress {
             handler: self,
             token,
@@ -58,6 +84,21 @@ impl Handler {
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Returns the result for a question. A question names no call, so a question belongs to a call only while the call is
+    /// the only call in flight.
+    fn reply(&self, request: Value) -> Value {
+        let calls = self.calls();
+        if let (Some(call), 1) = (calls.values().next(), calls.len()) {
+            return call.dialog.reply(request);
+        }
+        tracing::warn!(
+            calls = calls.len(),
+            "an MCP server asked a person during several calls, and nobody knows which call asks; with \
+             `max_concurrent_calls = 1` the person is asked"
+        );
+        json!({"action": "cancel"})
+    }
 }
 
 impl ClientHandler for Handler {
@@ -66,8 +107,8 @@ impl ClientHandler for Handler {
         step: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        if let Some(progress) = self.calls().get(&step.progress_token) {
-            progress.step(ProgressStep {
+        if let Some(call) = self.calls().get(&step.progress_token) {
+            call.progress.step(ProgressStep {
                 done: Some(step.progress),
                 total: step.total,
                 message: step.message.unwrap_or_default(),
@@ -82,10 +123,34 @@ impl ClientHandler for Handler {
         _: NotificationContext<RoleClient>,
     ) {
         let calls = self.calls();
-        if let (Some(progress), 1) = (calls.values().next(), calls.len()) {
+        if let (Some(call), 1) = (calls.values().next(), calls.len()) {
             let (level, message) = in_words(&line);
-            progress.line(&level, &message);
+            call.progress.line(&level, &message);
         }
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let result = self.reply(json!(request));
+        serde_json::from_value(result)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// Takes a question with a form that the library does not know.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != METHOD || self.questions == Questions::None {
+            let code = ErrorCode::METHOD_NOT_FOUND;
+            return Err(ErrorData::new(code, request.method, None));
+        }
+        let result = self.reply(request.params.unwrap_or_default());
+        Ok(CustomResult::new(result))
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -94,7 +159,14 @@ impl ClientHandler for Handler {
 
     fn get_info(&self) -> ClientConfig {
         let everturn = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
-        let mut config = ClientConfig::new(ClientCapabilities::default(), everturn);
+        let mut capabilities = ClientCapabilities::default();
+        if self.questions != Questions::None {
+            let elicitation = ElicitationCapability::new()
+                .with_form(FormElicitationCapability::default())
+                .with_url(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        let mut config = ClientConfig::new(capabilities, everturn);
         // The version is for `initialize`. The newer protocol has a version in each request.
         config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         config

@@ -79,25 +79,48 @@ impl Handshake<'_> {
     ///
     /// Without a known era, the handshake asks `server/discover` first, and falls back to `initialize` after any error, end or
     /// silence. Each try has a process or a connection of its own, because `server/discover` ends or breaks some servers of the
-    /// older protocol. A server of the newer protocol that starts slowly refuses `initialize`, and is asked once more.
+    /// older protocol. A silent server may be one that starts slowly, so its first try goes on beside the second, and the first
+    /// answer counts.
     pub(super) async fn shake_hands(&self, known: Option<Era>) -> Result<Greeted, ConnectError> {
         if let Some(era) = known {
             return self.greet(era).await;
         }
-        let probe = timeout(PROBE_TIMEOUT, self.greet(Era::Discover)).await;
-        match probe {
+        let mut newer = Box::pin(self.greet(Era::Discover));
+        let greeted = match timeout(PROBE_TIMEOUT, &mut newer).await {
             Ok(Ok(greeted)) => return Ok(greeted),
             Ok(Err(error)) if error.is_final() => return Err(error),
-            Ok(Err(_)) | Err(_) => {}
-        }
-        match self.greet(Era::Initialize).await {
-            Err(error) if error.is_refusal() && probe.is_err() => {
-                let again = self.greet(Era::Discover).await;
-                again.map_err(|_| error)
-            }
+            Ok(Err(_)) => self.greet(Era::Initialize).await,
+            Err(_silent) => self.greet_beside(newer).await,
+        };
+        match greeted {
             Err(error) if self.has_url() && !error.is_final() && !error.is_refusal() => {
                 let older = self.greet(Era::Stream).await;
                 older.map_err(|_| error)
+            }
+            greeted => greeted,
+        }
+    }
+
+    /// Makes the try with `initialize` beside the silent try with `server/discover`.
+    async fn greet_beside(
+        &self,
+        mut newer: impl Future<Output = Result<Greeted, ConnectError>> + Unpin,
+    ) -> Result<Greeted, ConnectError> {
+        let mut older = Box::pin(self.greet(Era::Initialize));
+        let (greeted, is_silent) = tokio::select! {
+            biased;
+            greeted = &mut newer => match greeted {
+                Ok(greeted) => return Ok(greeted),
+                Err(_) => (older.await, false),
+            },
+            greeted = &mut older => (greeted, true),
+        };
+        match greeted {
+            Err(error) if is_silent && error.is_refusal() => newer.await.map_err(|_| error),
+            // Some programs run only once at a time.
+            Err(error) if is_silent && !self.has_url() && !error.is_final() => {
+                drop(newer);
+                self.greet(Era::Initialize).await.map_err(|_| error)
             }
             greeted => greeted,
         }

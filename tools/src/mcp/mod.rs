@@ -7,7 +7,7 @@
 //! - `link`: a connection to a server, made at first use, and made again with a back-off after its end
 //! - `slots`: the slots for parallel calls; `vital`: a server that does not answer any more is restarted
 //! - `connection`: the list of tools, and a call with its progress and cancel
-//! - `handshake`: the start of a connection; `handler`: the server's notifications
+//! - `handshake`: the start of a connection; `handler`: the server's notifications and questions
 //! - `status`: the state of a server, for operators and models; `stderr`: the last words of a program
 //! - `stdio`: a server as a child process, with bounded messages; `lines`: messages in several lines
 //! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below `http`; `post`: a message over HTTP;
@@ -17,6 +17,7 @@
 //!   server must not repeat
 //! - `catalog`: turns a server's list into tools for agents
 //! - `tool`: a tool of a server, as called by the runtime
+//! - `questions`: questions of a server to the person of a call
 //! - `offered`: tools for people who have not consented to their server
 //! - `result`: turns a server's answer into a tool's output; `error`: the meaning of each error for a call
 //!
@@ -41,6 +42,7 @@ mod offered;
 pub mod options;
 mod pool;
 mod post;
+mod questions;
 mod result;
 mod secrets;
 mod server;
@@ -60,6 +62,7 @@ pub use oauth::{
     TokenSource, is_private_to_its_host, state_hash,
 };
 pub use options::{ALL_TOOLS, PerTenant, ServerLocation, ServerOptions};
+pub use questions::Questions;
 pub use secrets::SecretFile;
 pub use server::McpServer;
 pub use status::{ServerState, ServerStatus};

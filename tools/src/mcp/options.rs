@@ -9,6 +9,7 @@ use url::Url;
 
 use super::{
     oauth::{ConsentServer, OAuthGrant, OAuthOptions},
+    questions::Questions,
     secrets::SecretFile,
 };
 use crate::{context::Asker, egress::Egress, names};
@@ -44,6 +45,8 @@ pub struct ServerOptions {
     pub max_tools: usize,
     /// The most parallel calls on a connection; further calls wait.
     pub max_concurrent_calls: usize,
+    /// The tools that may ask people.
+    pub questions: Questions,
     /// Whether calls tell the server the tenant, owner and agent.
     pub tell_caller: bool,
     /// The tenants whose turns may use the server; empty for all tenants.
@@ -95,6 +98,7 @@ impl ServerOptions {
             // OpenAI accepts 128 tools in a request, counted over all servers.
             max_tools: 128,
             max_concurrent_calls: 16,
+            questions: Questions::default(),
             tell_caller: true,
             tenants: Vec::new(),
             agents: Vec::new(),

@@ -19,16 +19,12 @@ pub(super) fn events(mut answer: ServerResult) -> (ServerResult, ToolResultEvent
 }
 
 /// Returns the output of an answered call. A result marked as an error by the server is a known failure.
-pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolError> {
+pub(super) fn output(answer: ServerResult) -> Result<Json, ToolError> {
     match answer {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => {
             Err(ToolError::Failed(error_text(&value(result))))
         }
         ServerResult::CallToolResult(result) => Ok(Json::of(&value(result))),
-        // The client declared no capability, so a server may neither ask a person nor begin a task.
-        ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(format!(
-            "MCP server `{server}` wants to ask a person a question, but no person is present."
-        ))),
         // The tool has run, so the model gets whatever the server gave.
         other => Ok(Json::of(&unknown(&other))),
     }
@@ -171,7 +167,7 @@ mod tests {
 
     fn answer(result: Value) -> Result<Value, ToolError> {
         let result: CallToolResult = serde_json::from_value(result).unwrap();
-        output("s", ServerResult::CallToolResult(result)).map(|result| result.to_value())
+        output(ServerResult::CallToolResult(result)).map(|result| result.to_value())
     }
 
     fn text(text: &str) -> Value {
@@ -219,7 +215,7 @@ mod tests {
             (json!({"temperature": 21}), json!({"temperature": 21})),
         ] {
             let result: ServerResult = serde_json::from_value(given).unwrap();
-            assert_eq!(output("s", result).unwrap().to_value(), expected);
+            assert_eq!(output(result).unwrap().to_value(), expected);
         }
     }
 
@@ -298,7 +294,7 @@ mod tests {
         fn any_result_is_an_output_or_an_error_for_the_model(result in results()) {
             let is_error = result["isError"] == true;
             let Ok(result) = serde_json::from_value::<CallToolResult>(result) else { return Ok(()) };
-            match output("s", ServerResult::CallToolResult(result)) {
+            match output(ServerResult::CallToolResult(result)) {
                 Ok(output) => {
                     prop_assert!(!is_error);
                     prop_assert!(Json::parse(output.as_str()).is_ok());

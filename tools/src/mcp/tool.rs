@@ -1,16 +1,23 @@
 //! A tool of a server, as called by the runtime.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_proto::{Json, ToolResultEvents};
-use rmcp::model::{JsonObject, ServerResult};
+use rmcp::model::{CallToolRequestParams, JsonObject, ServerResult};
 use serde_json::Value;
 
-use super::{error::CallError, link::Link, result};
+use super::{
+    error::CallError,
+    link::Link,
+    options::ServerOptions,
+    questions::{Dialog, Questions},
+    result,
+};
 use crate::{
     context::ToolContext,
     error::ToolError,
+    question::Question,
     tool::{Tool, ToolOrigin, ToolSpec},
 };
 
@@ -18,6 +25,8 @@ use crate::{
 const BUSY_TRIES: u32 = 3;
 /// The most times that a call is sent when a restarted server does not know the connection.
 const LOST_TRIES: u32 = 2;
+/// The pause before a call goes back to a server that wants its state again.
+const STATE_PAUSE: Duration = Duration::from_secs(1);
 
 /// A tool of an MCP server.
 pub(super) struct McpTool {
@@ -55,20 +64,41 @@ impl Tool for McpTool {
             return Err(ToolError::Failed("The arguments are no object.".to_owned()));
         };
         let name = &self.link.options.name;
+        let dialog = Dialog::with(context.answered.as_ref())?;
         let mut tries = 1;
         let mut may_have_run = false;
         loop {
+            if let Some(question) = dialog.next(name)? {
+                return Err(self.asks(question));
+            }
             if !may_have_run {
                 context.wait.begin(format!("MCP server `{name}`"));
             }
-            let lost = match self.call(&arguments, &context).await? {
+            let lost = match self.call(&arguments, &context, &dialog).await? {
+                Ok(answer) if dialog.take(&answer) => {
+                    if dialog.is_put_off() {
+                        if tries >= BUSY_TRIES {
+                            return Err(busy(name));
+                        }
+                        tokio::time::sleep(STATE_PAUSE).await;
+                        tries += 1;
+                    }
+                    continue;
+                }
                 Ok(answer) => {
+                    self.check_question(&dialog)?;
                     let (answer, events) = result::events(answer);
                     emit(&context, events);
-                    return result::output(name, answer);
+                    return result::output(answer);
                 }
                 Err(lost) => lost,
             };
+            if let Some(question) = lost.why.question(&dialog) {
+                return Err(self.asks(question));
+            }
+            if lost.why.refuses_params() && dialog.restart() {
+                continue;
+            }
             may_have_run |= !lost.why.was_not_called();
             if tries >= lost.max_tries {
                 return Err(lost.why.to_tool_error(name, &self.spec.effect));
@@ -77,6 +107,14 @@ impl Tool for McpTool {
             tokio::time::sleep(lost.why.pause()).await;
             tries += 1;
         }
+    }
+}
+
+/// Returns the error of a server that has wanted its state again too often.
+fn busy(server: &str) -> ToolError {
+    ToolError::Unavailable {
+        message: format!("MCP server `{server}` put the call off {BUSY_TRIES} times."),
+        retry_after: None,
     }
 }
 
@@ -116,19 +154,57 @@ impl McpTool {
         }
     }
 
+    /// Returns the error with the question of a server that has ended the call without an effect.
+    fn asks(&self, question: Question) -> ToolError {
+        let ServerOptions {
+            name, questions, ..
+        } = &self.link.options;
+        match questions {
+            Questions::None => ToolError::Failed(format!(
+                "MCP server `{name}` asks a person, and the configuration lets the server ask nobody (`questions`)."
+            )),
+            Questions::Repeatable | Questions::All => ToolError::Asks(Box::new(question)),
+        }
+    }
+
+    /// Returns the question as an error if the server asked in the middle of the ended call, and the call may be made again.
+    fn check_question(&self, dialog: &Dialog) -> Result<(), ToolError> {
+        let Some(question) = dialog.open_question() else {
+            return Ok(());
+        };
+        let may_ask = match self.link.options.questions {
+            Questions::None => false,
+            Questions::Repeatable => self.spec.effect.may_run_again(),
+            Questions::All => true,
+        };
+        if may_ask {
+            return Err(ToolError::Asks(Box::new(question)));
+        }
+        tracing::warn!(
+            server = self.link.options.name,
+            tool = self.name,
+            "a tool that must not run twice asked a person in the middle of its call, and got the answer \"cancel\"; \
+             if the server's tools have no effect before they ask, set `questions = \"all\"`"
+        );
+        Ok(())
+    }
+
     /// Sends the call once, and ends a broken connection. The outer error is for the model: there is no connection.
     async fn call(
         &self,
         arguments: &JsonObject,
         context: &ToolContext,
+        dialog: &Dialog,
     ) -> Result<Result<ServerResult, Lost>, ToolError> {
         let link = &self.link;
         let connection = link.connection().await?;
         self.check_unchanged()?;
         let _slot = link.slots.take(&context.stored_conversation_id).await;
         context.wait.end();
+        let params =
+            CallToolRequestParams::new(self.name.clone()).with_arguments(arguments.clone());
         let answer = connection
-            .call(&self.name, arguments.clone(), context, &link.options)
+            .call(params, context, &link.options, dialog)
             .await;
         let why = match answer {
             Ok(answer) => return Ok(Ok(answer)),

@@ -4,8 +4,8 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Cancels, KnownAgents, Ports, ProbeLimits, Retries, Settings, Stopping,
-    ThisWorker, TurnQueues,
+    AgentActivities, Cancels, KnownAgents, Ports, ProbeLimits, QuestionLimits, Retries, Settings,
+    Stopping, ThisWorker, TurnQueues,
 };
 use everturn_config::{CodecConfig, Config, WorkerLimits};
 use everturn_models::{Models, Providers};
@@ -263,6 +263,10 @@ fn settings(config: &Config, queues: TurnQueues) -> anyhow::Result<Settings> {
         probes: ProbeLimits {
             tries: limits.probe_tries,
             timeout: limits.probe_timeout,
+        },
+        questions: QuestionLimits {
+            most: limits.max_questions,
+            timeout: limits.question_timeout,
         },
         max_tools: limits.max_concurrent_activities,
     })

@@ -80,6 +80,7 @@ fn name_of(request: &SaveRequest) -> &'static str {
         Some(Batch::CutReply(_)) => "cut_reply",
         Some(Batch::Compaction(_)) => "compaction",
         Some(Batch::Observe(_)) => "observe",
+        Some(Batch::Question(_)) => "question",
         Some(Batch::Approval(_)) => "approval",
         Some(Batch::SubAgent(_)) => "sub_agent",
         Some(Batch::End(_)) => "end",

@@ -137,26 +137,36 @@ impl Outside {
         self.results.clear();
         for call in calls {
             if call.approval_timeout_s.is_some() {
-                let (input_hash, answer) = (call.input_hash.clone(), None);
-                let approval = Approval {
-                    input_hash,
-                    answers_from: call.answers_from(),
-                    answer,
-                    number: AnswerNumber::default(),
-                    is_stored: false,
-                };
+                let approval = Approval::of(call, call.input_hash.clone());
                 self.approvals.insert(call.execution_id.clone(), approval);
             }
             if call.kind() == ToolKind::Client {
                 self.results.insert(call.execution_id.clone(), false);
             }
         }
+        self.take_early_answers();
+        for execution_id in std::mem::take(&mut self.early_results) {
+            self.result_stored(execution_id);
+        }
+    }
+
+    /// Notes that the call waits for a person, with the hash of the request. The call has asked before this note: the
+    /// request is stored. An earlier answer to the same request stays.
+    pub(crate) fn await_person(&mut self, call: &PlannedCall, input_hash: String) {
+        let id = &call.execution_id;
+        let is_known = |known: &Approval| known.input_hash == input_hash;
+        if self.approvals.get(id).is_some_and(is_known) {
+            return;
+        }
+        self.approvals
+            .insert(id.clone(), Approval::of(call, input_hash));
+        self.take_early_answers();
+    }
+
+    fn take_early_answers(&mut self) {
         for (answer, through) in std::mem::take(&mut self.early_answers) {
             // An unfit early answer is ignored, because its sender no longer waits.
             let _ = self.resolve(answer, through);
-        }
-        for execution_id in std::mem::take(&mut self.early_results) {
-            self.result_stored(execution_id);
         }
     }
 
@@ -184,6 +194,10 @@ impl Outside {
             .ok_or(Refusal::Unknown)?;
         match known {
             Approval { answer: None, .. } => {}
+            // A running tool may have asked since.
+            Approval {
+                is_stored: true, ..
+            } if !known.is_meant_by(answer) => return Err(Refusal::Unknown),
             Approval {
                 is_stored: true, ..
             } => return Err(Refusal::Answered),
@@ -196,11 +210,12 @@ impl Outside {
         if through == Through::Signal && !may_be_signal {
             return Err(Refusal::BySignal);
         }
-        let meant = answer.input_hash.as_deref().filter(|hash| !hash.is_empty());
-        match meant {
-            Some(hash) if hash == known.input_hash => Ok(()),
-            Some(_) => Err(Refusal::OtherInput),
-            None => Err(Refusal::NoHash),
+        if answer.input_hash().is_empty() {
+            Err(Refusal::NoHash)
+        } else if known.is_meant_by(answer) {
+            Ok(())
+        } else {
+            Err(Refusal::OtherInput)
         }
     }
 
@@ -288,6 +303,12 @@ impl Outside {
     /// True when the call needs an approval, and the store had no answer at its registration in this run.
     pub(crate) fn needs_approval(&self, execution_id: &str) -> bool {
         self.approvals.contains_key(execution_id)
+    }
+
+    /// Returns the hash of the request for which the call waits; empty for an unknown call.
+    pub(crate) fn awaited_hash(&self, execution_id: &str) -> String {
+        let known = self.approvals.get(execution_id);
+        known.map_or_else(String::new, |known| known.input_hash.clone())
     }
 
     /// Returns the answer, as soon as the call has an answer.
@@ -392,6 +413,24 @@ impl Outside {
     }
 }
 
+impl Approval {
+    /// Returns the wait of a call for a person, without an answer.
+    fn of(call: &PlannedCall, input_hash: String) -> Self {
+        Self {
+            input_hash,
+            answers_from: call.answers_from(),
+            answer: None,
+            number: AnswerNumber::default(),
+            is_stored: false,
+        }
+    }
+
+    /// True when the answer names the request of the call.
+    fn is_meant_by(&self, answer: &ResolveApproval) -> bool {
+        answer.input_hash() == self.input_hash
+    }
+}
+
 /// True when somebody has sent the answer. An expiry has no decision and no sender.
 fn has_sender(answer: &ResolveApproval) -> bool {
     !answer.decision.is_empty()
@@ -401,7 +440,7 @@ fn has_sender(answer: &ResolveApproval) -> bool {
 fn is_replaced(answer: &ResolveApproval, saved: &SavedApproval) -> bool {
     match &saved.answer_id {
         Some(id) => *id != ids::answer_id(answer),
-        None => saved.decision() != answer.outcome(),
+        None => saved.decision().lets_run() != answer.outcome().lets_run(),
     }
 }
 

@@ -266,3 +266,45 @@ fn the_sender_of_a_replaced_answer_is_told() {
     let why = outside.refusal_of(number).unwrap_or_default();
     assert!(why.starts_with("approval_unknown: "), "{why}");
 }
+
+/// A running tool asks: the call waits again, for another hash. The answer may come before the turn knows the question.
+#[test]
+fn a_call_waits_for_each_question_of_its_tool() {
+    let mut outside = Outside::default();
+    let asks = bound("a", &AnswersFrom::Engine);
+    outside.begin_step(std::slice::from_ref(&asks));
+    let approve = answer("a", "approve", Some("hash"));
+    outside.resolve(approve.clone(), Through::Update).unwrap();
+    outside.answer_stored(
+        "a",
+        Some(&saved("approved", Some(ids::answer_id(&approve)))),
+    );
+    assert!(outside.waiting().is_empty());
+    let early = answer("a", "approve", Some("first question"));
+    assert_eq!(
+        outside.check(&early, Through::Update),
+        Err(Refusal::Unknown),
+        "the gateway sends the answer again"
+    );
+    outside.resolve(early.clone(), Through::Signal).unwrap();
+    outside.await_person(&asks, "first question".to_owned());
+    assert_eq!(outside.answer("a"), Some(&early));
+    assert_eq!(outside.awaited_hash("a"), "first question");
+    outside.answer_stored("a", Some(&saved("approved", Some(ids::answer_id(&early)))));
+    outside.await_person(&asks, "second question".to_owned());
+    assert_eq!(outside.waiting(), ["a"]);
+    assert_eq!(
+        outside.check(&early, Through::Update),
+        Err(Refusal::OtherInput)
+    );
+    let second = answer("a", "deny", Some("second question"));
+    let number = outside.resolve(second.clone(), Through::Update).unwrap();
+    outside.await_person(&asks, "second question".to_owned());
+    assert_eq!(
+        outside.answer("a"),
+        Some(&second),
+        "the note of a known question"
+    );
+    outside.answer_stored("a", Some(&saved("declined", Some(ids::answer_id(&second)))));
+    assert_eq!(outside.refusal_of(number), None);
+}

@@ -120,6 +120,26 @@ pub struct Approval {
     /// The person who decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_by: Option<String>,
+    /// The question of the running tool; `None` for an approval before the tool runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
+    /// The person's answer to the form of the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+}
+
+/// A question of a running tool to a person, who fills in a form or opens an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// The words of the tool's server.
+    pub message: String,
+    /// The form: the JSON Schema of an object with flat properties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The address to open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 impl Approval {
@@ -135,6 +155,8 @@ impl Approval {
             remember: None,
             reason: None,
             resolved_by: None,
+            question: None,
+            answer: None,
         }
     }
 }

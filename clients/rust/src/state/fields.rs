@@ -22,6 +22,11 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Returns an object as a value.
+    pub(super) fn object(self, name: &str) -> Option<Value> {
+        self.get(name).filter(|value| value.is_object()).cloned()
+    }
+
     /// Returns a text that is not empty.
     pub(super) fn id(self, name: &str) -> Option<&'a str> {
         Some(self.text(name)).filter(|text| !text.is_empty())

@@ -26,7 +26,8 @@ use serde_json::{Map, Value};
 
 pub use self::{
     calls::{
-        Approval, CallResult, CallState, ClientTool, SubAgent, SubAgentState, ToolCall, ToolResult,
+        Approval, CallResult, CallState, ClientTool, Question, SubAgent, SubAgentState, ToolCall,
+        ToolResult,
     },
     items::{Citation, End, EndKind, Item, ItemKind, PlanStep, WorkPlan},
     progress::ToolProgress,

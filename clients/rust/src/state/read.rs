@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    calls::{Approval, CallResult, CallState, SubAgent, SubAgentState, ToolCall, ToolResult},
+    calls::{
+        Approval, CallResult, CallState, Question, SubAgent, SubAgentState, ToolCall, ToolResult,
+    },
     fields::Fields,
     items::{Citation, End, EndKind, ItemKind, PlanStep, WorkPlan},
 };
@@ -170,7 +172,20 @@ pub(super) fn requested(data: Fields<'_>) -> Approval {
         expires_at: data.owned_id("expires_at"),
         input_text: data.owned_id("input_text"),
         approval_by: data.owned_id("approval_by"),
+        question: data
+            .get("question")
+            .and_then(Value::as_object)
+            .map(|question| question_of(Fields(question))),
         ..Approval::in_state(ApprovalState::Pending)
+    }
+}
+
+/// Returns the question of a running tool.
+fn question_of(data: Fields<'_>) -> Question {
+    Question {
+        message: data.text("message").to_owned(),
+        schema: data.object("schema"),
+        url: data.owned_id("url"),
     }
 }
 
@@ -185,6 +200,7 @@ pub(super) fn resolved(data: Fields<'_>, before: Option<Approval>) -> Approval {
         reason: data.owned_id("reason").or(before.reason),
         resolved_by: data.owned_id("resolved_by").or(before.resolved_by),
         input_text: data.owned_id("input_text").or(before.input_text),
+        answer: data.object("answer").or(before.answer),
         ..before
     }
 }

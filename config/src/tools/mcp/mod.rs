@@ -4,10 +4,12 @@
 //! - `import`: the servers of a JSON file with `mcpServers`
 //! - `oauth`: `[mcp.NAME.oauth]`, how the worker requests tokens for a server
 //! - `per`: who shares a connection, and secrets in files per tenant
+//! - `questions`: the tools that may ask people
 
 mod import;
 mod oauth;
 mod per;
+mod questions;
 mod table;
 
 use everturn_tools::{mcp::ServerOptions, names as tool_names, skills};

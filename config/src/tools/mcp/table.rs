@@ -5,12 +5,14 @@ use std::{collections::BTreeMap, path::PathBuf};
 use everturn_supervisor::launch::Launch;
 use everturn_tools::{
     Effect,
-    mcp::{ALL_TOOLS, OAuthOptions, PerTenant, SecretFile, ServerLocation, ServerOptions},
+    mcp::{
+        ALL_TOOLS, OAuthOptions, PerTenant, Questions, SecretFile, ServerLocation, ServerOptions,
+    },
 };
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{oauth::OAuthTable, per::PerWord};
+use super::{oauth::OAuthTable, per::PerWord, questions::QuestionsWord};
 use crate::{
     checker::Checker,
     forms::{DAY, Form, HttpUrl, MINUTE, Number, OneOf, SECOND, Time, Variable, Written},
@@ -56,6 +58,7 @@ pub(crate) struct McpTable {
     max_message_bytes: Option<Written<MessageBytes>>,
     max_tools: Option<Written<Count>>,
     max_concurrent_calls: Option<Written<Count>>,
+    questions: Option<QuestionsWord>,
     pub(super) process: Option<Spanned<ProcessTable>>,
     oauth: Option<Spanned<OAuthTable>>,
     /// The reason why an imported server cannot be used.
@@ -104,6 +107,7 @@ impl McpTable {
             max_tools: check.value_or(&self.max_tools, default.max_tools),
             max_concurrent_calls: check
                 .value_or(&self.max_concurrent_calls, default.max_concurrent_calls),
+            questions: self.questions.map_or(default.questions, Questions::from),
             ..default
         })
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::{
+    questions::QuestionBody,
     waiting_calls::{WaitingCallBody, waiting_calls},
     wire::{bytes_of, checked_limit, page_cursor, parse_page_cursor, time},
 };
@@ -34,7 +35,7 @@ pub(super) struct PendingApprovalsBody {
     approvals: Vec<PendingApprovalBody>,
 }
 
-/// A tool call that waits for a person's approval.
+/// A tool call that waits for a person: for an approval before the tool runs, or for the answer to a question of the tool.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PendingApproval)]
 pub(super) struct PendingApprovalBody {
@@ -57,6 +58,10 @@ pub(super) struct PendingApprovalBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     proposals: Vec<ProposalBody>,
+    /// Question of the running tool. Absent for a call that waits for an approval before it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    question: Option<QuestionBody>,
 }
 
 impl PendingApprovalBody {
@@ -84,6 +89,7 @@ impl PendingApprovalBody {
                 input_text: call.input_text(),
                 approval_by: needs_other_person(&tool).then(|| call.rule().by),
                 proposals: other_inputs.map(|it| ProposalBody::of(call, it)).collect(),
+                question: tool.record.open_question().map(QuestionBody::from),
                 call: tool.into(),
             }
         });

@@ -1,8 +1,6 @@
 //! Approvals: tool calls that wait for a person, and the persons' answers. The workflow of the call accepts or refuses
 //! an answer. The stored call gives the reason for a refusal.
 
-use std::time::Duration;
-
 use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::{
     Json as RawJson, ids,
@@ -11,10 +9,13 @@ use everturn_proto::{
 };
 use everturn_store::{Access, Conversation, NewAnswer, NewAuditEntry, NotedAnswer, OutsideTool};
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::approval_list::{hash_of_proposal, needs_other_person};
+use super::{
+    answers::given,
+    approval_list::{hash_of_proposal, needs_other_person},
+    questions,
+};
 use crate::{
     http::{
         audit::WithDetails,
@@ -41,6 +42,9 @@ pub(super) struct ApprovalAnswerBody {
     /// canonical form, so spaces and the order of keys do not matter; numbers stay as written.
     #[schema(value_type = Option<Object>)]
     tool_input: Option<RawJson>,
+    /// With `approve`, for a call with a `question`: fields of the question's form. At most 64 KiB.
+    #[schema(value_type = Option<Object>)]
+    answer: Option<RawJson>,
     /// Reason for the model to read when the call is denied. At most 4 KiB.
     #[serde(default)]
     reason: String,
@@ -75,27 +79,27 @@ pub(super) struct AnsweredApprovalBody {
 enum Outcome {
     Approved,
     Denied,
+    /// The person declined to answer the tool's question. The tool goes on with this news.
+    Declined,
     /// The other input waits for a second person.
     Proposed,
 }
 
 fn outcomes() -> Object {
-    one_of(&["approved", "denied", "proposed"])
+    one_of(&["approved", "denied", "declined", "proposed"])
 }
-
-/// The looks at a call whose turn stores another answer at the moment, and the pause between two looks. A save takes some
-/// milliseconds.
-const SAVE_LOOKS: u32 = 20;
-const SAVE_PAUSE: Duration = Duration::from_millis(50);
 
 problems!(Refusals: InvalidBody, RepeatedKey, InvalidId, ApprovalNeedsOther, ApprovalNotRemembered, ConversationNotFound, ExecutionNotFound, ApprovalAnswered,
     ApprovalExpired, ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
 
-/// Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`.
+/// Approves or denies a tool call, or answers a question of the running tool. After a response of 200 the answer is stored and final. Needs the scope `approve`.
 ///
 /// A call with `approval_by` set to `other` may be answered by every person of the tenant with the scope, also in
 /// conversations of other owners. Another input for such a call needs two other people: the first answer is a proposal
 /// (202), and the call waits on.
+///
+/// A call with a `question` runs already. `approve` with an `answer` fills in the form of the question, `approve` alone says
+/// that the person has opened its address, and `deny` declines. The tool goes on in each case.
 #[utoipa::path(
     post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
     params(ExecutionPath), request_body = ApprovalAnswerBody,
@@ -118,6 +122,7 @@ pub(super) async fn resolve(
         return Err(problem);
     }
     let answer = bound_to_call(&state, &conversation, &call, answer).await?;
+    questions::check(call.record.open_question(), &answer)?;
     let decision = answer.outcome();
     let entry = entry(&state, &caller, &conversation, &call, &answer);
     let is_person = caller.person().is_some();
@@ -126,18 +131,8 @@ pub(super) async fn resolve(
         return proposed(&state, entry, call, answer).await;
     }
     let sub_agent = state.sub_agent_of(&approver, &conversation, &call).await?;
-    let answer_id = ids::answer_id(&answer);
     let (edited, remember) = (answer.tool_input.clone(), answer.remember);
-    let turns = &state.ports.turns;
-    let mut outcome = turns
-        .resolve_approval(&conversation.id, sub_agent.as_deref(), answer)
-        .await?;
-    if outcome != ApprovalOutcome::Taken {
-        let looks = looks_after(&outcome);
-        if is_saved(&state, &conversation, &path.execution_id, &answer_id, looks).await? {
-            outcome = ApprovalOutcome::Taken;
-        }
-    }
+    let outcome = given(&state, &conversation, sub_agent.as_deref(), &call, answer).await?;
     let is_taken = outcome == ApprovalOutcome::Taken;
     let ended = NewAuditEntry {
         outcome: if is_taken {
@@ -156,10 +151,10 @@ pub(super) async fn resolve(
         let (_, call) = state.outside_tool(&approver, &path).await?;
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
     }
-    let decision = if decision == ApprovalState::Approved {
-        Outcome::Approved
-    } else {
-        Outcome::Denied
+    let decision = match decision {
+        ApprovalState::Approved => Outcome::Approved,
+        _ if call.record.open_question().is_some() => Outcome::Declined,
+        _ => Outcome::Denied,
     };
     let body = AnsweredApprovalBody::of(call, decision, edited, remember);
     Ok((StatusCode::OK, Json(body)))
@@ -263,8 +258,11 @@ fn checked_answer(
     path: &ExecutionPath,
     body: ApprovalAnswerBody,
 ) -> Result<ResolveApproval, Problem> {
-    if let Some(input) = &body.tool_input {
-        has_each_key_once("tool_input", input)?;
+    let objects = [("tool_input", &body.tool_input), ("answer", &body.answer)];
+    for (field, object) in objects {
+        object
+            .as_ref()
+            .map_or(Ok(()), |it| has_each_key_once(field, it))?;
     }
     let answer = ResolveApproval {
         execution_id: path.execution_id.clone(),
@@ -274,12 +272,14 @@ fn checked_answer(
         reason: Some(body.reason).filter(|reason| !reason.is_empty()),
         remember: body.remember,
         resolved_by: caller.principal.clone(),
+        answer: body.answer,
     };
     if let Some(flaw) = answer.flaw() {
         return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
     }
     Ok(ResolveApproval {
         tool_input: answer.tool_input.map(RawJson::into_canonical),
+        answer: answer.answer.map(RawJson::into_canonical),
         ..answer
     })
 }
@@ -293,42 +293,6 @@ pub(super) fn has_each_key_once(field: &str, value: &RawJson) -> Result<(), Prob
         Code::RepeatedKey,
         format!("`{field}` has the key `{key}` more than once in one object. Send each key once."),
     ))
-}
-
-/// Returns the number of looks at the call: several looks while the turn stores another answer.
-fn looks_after(outcome: &ApprovalOutcome) -> u32 {
-    match outcome {
-        ApprovalOutcome::Refused(ApprovalRefusal::Answered | ApprovalRefusal::BeingStored) => {
-            SAVE_LOOKS
-        }
-        ApprovalOutcome::Taken
-        | ApprovalOutcome::Refused(_)
-        | ApprovalOutcome::NotRunning
-        | ApprovalOutcome::Unanswered => 1,
-    }
-}
-
-/// Returns true if the call's stored answer is this answer. The save takes the newest noted answer, whichever answer the
-/// turn has taken, so a refused answer may be stored, and the turn may have ended since.
-async fn is_saved(
-    state: &GatewayState,
-    conversation: &Conversation,
-    execution_id: &str,
-    answer_id: &str,
-    looks: u32,
-) -> Result<bool, Problem> {
-    let outside = &state.ports.outside;
-    for look in 1..=looks {
-        let saved = outside.saved_answer(&conversation.id, execution_id).await?;
-        let Some(saved) = saved else { break };
-        if saved.decision() != ApprovalState::Pending {
-            return Ok(saved.answer_id.as_deref() == Some(answer_id));
-        }
-        if look < looks {
-            sleep(SAVE_PAUSE).await;
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the audit entry of an answer. The entry is stored before Temporal gets the answer, so that no answer has an
@@ -349,6 +313,7 @@ fn entry(
         .with("decision", answer.decision().as_str())
         .with("input_hash", answer.input_hash())
         .with("has_other_input", answer.tool_input.is_some())
+        .with("has_answer", answer.answer.is_some())
         .with("remember", answer.remember);
     NewAuditEntry {
         outcome: AuditOutcome::Requested,
@@ -411,6 +376,7 @@ fn settled(call: &OutsideTool) -> Option<Problem> {
         ApprovalState::Expired => return Some(expired()),
         ApprovalState::Approved => "The call was approved.",
         ApprovalState::Denied => "The call was denied.",
+        ApprovalState::Declined => "The question was declined.",
         ApprovalState::Cancelled => "The turn ended before a person answered.",
         ApprovalState::NotNeeded | ApprovalState::Unknown(_) => "The call needs no approval.",
     };

@@ -3,6 +3,7 @@
 
 mod admin;
 mod agents;
+mod answers;
 mod approval_list;
 mod approvals;
 mod attachments;
@@ -31,6 +32,7 @@ mod metadata;
 mod model_choice;
 mod outcomes;
 mod page;
+mod questions;
 mod remote_tools;
 mod resume;
 mod retry;

@@ -63,6 +63,7 @@ pub(crate) fn batch(parts: &mut Parts, request: &BatchRequest, batch: &Batch, no
     insert_events(parts, step, batch, now);
     cut_context(parts, request, batch, now);
     tools::insert_pending(parts, step, &batch.pending_tools, now);
+    tools::ask_question(parts, step, batch);
     tools::answer_approval(parts, step, batch, now);
     tools::observe(parts, step, &batch.observed_tools, now);
     tools::settle(parts, request, batch);

@@ -14,10 +14,10 @@ use super::super::{
     statements::{
         checkpoints::InsertCompletions,
         messages::{ReviseMessages, SetToolCalls},
-        outside::{ApproveTool, InsertGrant, MarkSavedAnswer},
+        outside::{ApproveTool, ForgetAnswers, InsertGrant, MarkSavedAnswer},
         tools::{
-            EndDelegateCall, InsertObservedTools, InsertTools, InsertToolsUnlessRecorded,
-            ObserveTool, SettleTool,
+            AskQuestion, EndDelegateCall, InsertObservedTools, InsertTools,
+            InsertToolsUnlessRecorded, ObserveTool, SettleTool,
         },
     },
 };
@@ -166,6 +166,27 @@ fn completion<'a>(step: &'a StepKey, tool: &'a ToolRow) -> Completion<'a> {
     }
 }
 
+/// Adds the question of a running tool. The answers to the call's earlier requests go: an answer counts for one request.
+pub(super) fn ask_question(parts: &mut Parts, step: &StepKey, batch: &Batch) {
+    let Some(tool) = &batch.asked_tool else {
+        return;
+    };
+    let (conversation_id, call) = (&step.conversation_id, &tool.record.call);
+    parts.add(ForgetAnswers {
+        conversation_id,
+        execution_id: &call.execution_id,
+    });
+    parts.add(AskQuestion {
+        conversation_id,
+        execution_id: &call.execution_id,
+        pending: tool.record.status.as_str(),
+        approval: tool.record.approval.as_str(),
+        input_hash: &call.input_hash,
+        expires_at: tool.expires_at,
+        question: tool.record.question.as_ref(),
+    });
+}
+
 /// Adds the mark of the answer, and a granted approval. A denied or expired approval is written with the observe of its
 /// call.
 pub(super) fn answer_approval(
@@ -192,6 +213,7 @@ pub(super) fn answer_approval(
             input_hash: &call.input_hash,
             expires_at: tool.expires_at,
             tool_input: call.tool_input.clone().unwrap_or_default(),
+            question: tool.record.question.as_ref(),
         });
     }
     if let Some((assistant_message_id, calls)) = &batch.edited_calls {

@@ -191,6 +191,7 @@ impl KnownTurn {
             | Save::UserMessage { .. }
             | Save::ModelFallback(_)
             | Save::Outcome(_)
+            | Save::Question(_)
             | Save::Approval(_)
             | Save::SubAgentStart(_) => None,
         }
@@ -218,6 +219,7 @@ impl KnownTurn {
             | Save::UserMessage { .. }
             | Save::ModelFallback(_)
             | Save::Outcome(_)
+            | Save::Question(_)
             | Save::Approval(_)
             | Save::SubAgentStart(_) => {
                 return false;

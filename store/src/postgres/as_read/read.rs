@@ -90,6 +90,7 @@ pub(super) async fn batch(
         | Save::UserMessage { .. }
         | Save::ModelFallback(_)
         | Save::Outcome(_)
+        | Save::Question(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Ok(None),
     }

@@ -355,7 +355,7 @@ impl Talk {
         };
         let edited = keys::edited(&editor, text).await;
         let edited = edited.map_err(|error| format!("{error:#}"));
-        match edited.and_then(|text| questions::arguments(&text)) {
+        match edited.and_then(|text| questions::arguments(&question, &text)) {
             Ok(answer) => self.answer(&question, answer),
             Err(error) => self.say(&error),
         }

@@ -93,7 +93,7 @@ impl Talk {
     fn ready(&mut self, text: String) {
         match std::mem::replace(&mut self.mode, Mode::Message) {
             Mode::Message => self.message(&text),
-            Mode::Edit(question) => match questions::arguments(&text) {
+            Mode::Edit(question) => match questions::arguments(&question, &text) {
                 Ok(answer) => self.answer(&question, answer),
                 Err(error) => {
                     self.hint = Some(error);

@@ -246,6 +246,9 @@ fn what_about_it(call: &ToolCall, waits: bool) -> String {
     }
     match (waits, call.client_tool.is_some(), call.state) {
         (true, true, _) => about.push("waits for a client".to_owned()),
+        (true, false, _) if approval.is_some_and(|it| it.question.is_some()) => {
+            about.push("waits for an answer".to_owned());
+        }
         (true, false, _) => about.push("waits for approval".to_owned()),
         (_, _, CallState::Unknown) => about.push("it may or may not have happened".to_owned()),
         _ => {}

@@ -2,6 +2,7 @@
 
 pub(crate) mod oauth;
 mod over_url;
+mod questions;
 mod real_servers;
 mod reference;
 mod refusals;
