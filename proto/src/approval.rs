@@ -81,6 +81,19 @@ mod tests {
         };
         let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_APPROVED_INPUT_BYTES));
         let many_digits = format!(r#"{{"a":[{}0]}}"#, "1e300,".repeat(300));
+        let said = |decision: &str, reason: &str| ResolveApproval {
+            reason: Some(reason.to_owned()),
+            ..answer(decision)
+        };
+        let remembered = |decision: &str| ResolveApproval {
+            remember: true,
+            ..answer(decision)
+        };
+        let by = |who: String| ResolveApproval {
+            resolved_by: Some(who),
+            ..answer("deny")
+        };
+        let too_long = "x".repeat(MAX_APPROVAL_REASON_BYTES + 1);
         for (answer, is_fine) in [
             (answer("approve"), true),
             (answer("deny"), true),
@@ -94,76 +107,39 @@ mod tests {
             (with(r#"{"a":1e131071}"#), false),
             (with(&many_digits), false),
             (with(&large), false),
-            (
-                ResolveApproval {
-                    remember: true,
-                    ..answer("approve")
-                },
-                true,
-            ),
-            (
-                ResolveApproval {
-                    answer: Json::parse(r#"{"a":1}"#).ok(),
-                    ..answer("approve")
-                },
-                true,
-            ),
-            (
-                ResolveApproval {
-                    answer: Json::parse("[1]").ok(),
-                    ..answer("approve")
-                },
-                false,
-            ),
-            (
-                ResolveApproval {
-                    answer: Json::parse("{}").ok(),
-                    ..answer("deny")
-                },
-                false,
-            ),
-            (
-                ResolveApproval {
-                    answer: Json::parse("{}").ok(),
-                    ..with("{}")
-                },
-                false,
-            ),
-            (
-                ResolveApproval {
-                    remember: true,
-                    ..answer("deny")
-                },
-                false,
-            ),
-            (
-                ResolveApproval {
-                    reason: Some("because".to_owned()),
-                    ..answer("deny")
-                },
-                true,
-            ),
-            (
-                ResolveApproval {
-                    reason: Some("a\0b".to_owned()),
-                    ..answer("deny")
-                },
-                false,
-            ),
-            (
-                ResolveApproval {
-                    reason: Some("x".repeat(MAX_APPROVAL_REASON_BYTES + 1)),
-                    ..answer("deny")
-                },
-                false,
-            ),
-            (
-                ResolveApproval {
-                    resolved_by: Some("x".repeat(MAX_APPROVAL_REASON_BYTES + 1)),
-                    ..answer("deny")
-                },
-                false,
-            ),
+            (remembered("approve"), true),
+            (remembered("deny"), false),
+            (said("deny", "because"), true),
+            (said("deny", "a\0b"), false),
+            (said("deny", &too_long), false),
+            (by(too_long.clone()), false),
+        ] {
+            assert_eq!(answer.flaw().is_none(), is_fine, "{:?}", answer.flaw());
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_question_is_an_object_that_comes_alone() {
+        let with = |decision: &str, fields: &str| ResolveApproval {
+            decision: decision.to_owned(),
+            answer: Json::parse(fields).ok(),
+            ..ResolveApproval::default()
+        };
+        let edited = ResolveApproval {
+            tool_input: Json::parse("{}").ok(),
+            ..with("approve", "{}")
+        };
+        let remembered = ResolveApproval {
+            remember: true,
+            ..with("approve", "{}")
+        };
+        for (answer, is_fine) in [
+            (with("approve", r#"{"a":1}"#), true),
+            (with("approve", "[1]"), false),
+            (with("approve", r#"{"a":1,"a":2}"#), false),
+            (with("deny", "{}"), false),
+            (edited, false),
+            (remembered, false),
         ] {
             assert_eq!(answer.flaw().is_none(), is_fine, "{:?}", answer.flaw());
         }

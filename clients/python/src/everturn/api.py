@@ -56,8 +56,7 @@ class ApprovalAnswer(TypedDict):
 
     answer: NotRequired[dict[str, Any] | None]
     """
-    With `approve`, for a `question` with a `schema`: the person's answer. At most 64 KiB. The gateway checks the answer with
-    the schema.
+    With `approve`, for a call with a `question`: fields of the question's form. At most 64 KiB.
     """
     decision: Literal['approve', 'deny']
     input_hash: str
@@ -649,20 +648,21 @@ class ProposedInput(TypedDict):
 
 class Question(TypedDict):
     """
-    A question of a running tool to a person.
+    A question of a running tool. The person fills in a form, or opens an address.
     """
 
     message: str
     """
-    The words of the tool's server.
+    Words of the tool's server. Show them as text.
     """
     schema: NotRequired[dict[str, Any]]
     """
-    The form: the JSON Schema of an object with flat properties. Absent for a question with a `url`.
+    Form of the answer: the JSON Schema of an object with flat properties. Absent for a question with a URL.
     """
     url: NotRequired[str]
     """
-    The address that the person is to open. Absent for a form.
+    Address that the person must open before the answer. Show the host, and open no address without the person's word.
+    Absent for a form.
     """
 
 
@@ -1444,7 +1444,7 @@ class AnsweredApproval(TypedDict):
     The answered tool call.
     """
 
-    decision: Literal['approved', 'denied', 'proposed']
+    decision: Literal['approved', 'denied', 'declined', 'proposed']
     execution_id: Id
     remember: bool
     tool_input: Any
@@ -1986,7 +1986,7 @@ class OwnerChange(TypedDict):
 
 class PendingApproval(WaitingCall):
     """
-    A tool call that waits for a person's approval.
+    A tool call that waits for a person: for an approval before the tool runs, or for the answer to a question of the tool.
     """
 
     approval_by: NotRequired[str]
@@ -2010,7 +2010,7 @@ class PendingApproval(WaitingCall):
     """
     question: NotRequired[Question]
     """
-    The question of the tool, which runs. Absent when a person is to allow the call.
+    Question of the running tool. Absent for a call that waits for an approval before it runs.
     """
 
 

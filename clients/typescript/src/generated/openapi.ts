@@ -425,10 +425,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approves or denies a tool call. After a response of 200 the answer is stored and final. Needs the scope `approve`.
+         * Approves or denies a tool call, or answers a question of the running tool. After a response of 200 the answer is stored and final. Needs the scope `approve`.
          * @description A call with `approval_by` set to `other` may be answered by every person of the tenant with the scope, also in
          *     conversations of other owners. Another input for such a call needs two other people: the first answer is a proposal
          *     (202), and the call waits on.
+         *
+         *     A call with a `question` runs already. `approve` with an `answer` fills in the form of the question, `approve` alone says
+         *     that the person has opened its address, and `deny` declines. The tool goes on in each case.
          */
         post: operations["resolve_approval"];
         delete?: never;
@@ -1215,7 +1218,7 @@ export interface components {
         /** @description The answered tool call. */
         AnsweredApproval: {
             /** @enum {string} */
-            decision: "approved" | "denied" | "proposed";
+            decision: "approved" | "denied" | "declined" | "proposed";
             execution_id: components["schemas"]["Id"];
             remember: boolean;
             /** @description Input that the tool runs with, when the call was approved. */
@@ -1240,10 +1243,7 @@ export interface components {
         };
         /** @description A person's answer to a pending tool call. */
         ApprovalAnswer: {
-            /**
-             * @description With `approve`, for a `question` with a `schema`: the person's answer. At most 64 KiB. The gateway checks the answer with
-             *     the schema.
-             */
+            /** @description With `approve`, for a call with a `question`: fields of the question's form. At most 64 KiB. */
             answer?: Record<string, never> | null;
             /** @enum {string} */
             decision: "approve" | "deny";
@@ -2161,7 +2161,7 @@ export interface components {
             /** @description Equal to `name`, for clients of the first version. */
             tool_name: string;
         };
-        /** @description A tool call that waits for a person's approval. */
+        /** @description A tool call that waits for a person: for an approval before the tool runs, or for the answer to a question of the tool. */
         PendingApproval: components["schemas"]["WaitingCall"] & {
             /**
              * @description `other`: the approver must be a person who neither owns the conversation nor has sent a message of the turn. Absent
@@ -2182,7 +2182,7 @@ export interface components {
              *     Absent without a proposal.
              */
             proposals?: components["schemas"]["ProposedInput"][];
-            /** @description The question of the tool, which runs. Absent when a person is to allow the call. */
+            /** @description Question of the running tool. Absent for a call that waits for an approval before it runs. */
             question?: components["schemas"]["Question"];
         };
         /** @description Tool calls that wait for a person's approval. */
@@ -2227,13 +2227,16 @@ export interface components {
             /** @description The person. */
             proposed_by: string;
         };
-        /** @description A question of a running tool to a person. */
+        /** @description A question of a running tool. The person fills in a form, or opens an address. */
         Question: {
-            /** @description The words of the tool's server. */
+            /** @description Words of the tool's server. Show them as text. */
             message: string;
-            /** @description The form: the JSON Schema of an object with flat properties. Absent for a question with a `url`. */
+            /** @description Form of the answer: the JSON Schema of an object with flat properties. Absent for a question with a URL. */
             schema?: Record<string, never>;
-            /** @description The address that the person is to open. Absent for a form. */
+            /**
+             * @description Address that the person must open before the answer. Show the host, and open no address without the person's word.
+             *     Absent for a form.
+             */
             url?: string;
         };
         /** @description `data` of the last frame of a gateway that stops. The client should connect again after `delay_ms`. */
