@@ -98,6 +98,19 @@ fn processes(directory: &Path, server: &str) -> Vec<String> {
     pids.lines().map(str::to_owned).collect()
 }
 
+/// Returns the process of a watched server that runs. A server that starts slowly has two processes for a moment.
+async fn running(directory: &Path, server: &str) -> String {
+    wait::until(&format!("one process of {server} runs"), || async {
+        let mut running = processes(directory, server);
+        running.retain(|pid| Path::new("/proc").join(pid).exists());
+        match &running[..] {
+            [only] => Some(only.clone()),
+            _ => None,
+        }
+    })
+    .await
+}
+
 pub(crate) fn kill(id: &str) {
     signal::kill(Pid::from_raw(id.parse().unwrap()), Signal::SIGKILL).unwrap();
 }
@@ -287,7 +300,7 @@ async fn killed_in_mid_call(effect: &str) -> (Vec<Value>, usize) {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     was_told(files.path(), "tools/call").await;
-    kill(processes(files.path(), "slow").last().unwrap());
+    kill(&running(files.path(), "slow").await);
     let events = stack.ended(&conversation, 1).await;
     (events, times_told(files.path(), "tools/call"))
 }
@@ -326,7 +339,7 @@ async fn a_server_killed_between_calls_is_started_again() {
         let (conversation, _) = stack.ask("go").await;
         let events = stack.ended(&conversation, 1).await;
         assert_eq!(result(&events, "slow__echo"), "Echo: here", "turn {turn}");
-        kill(processes(files.path(), "slow").last().unwrap());
+        kill(&running(files.path(), "slow").await);
     }
     assert!(processes(files.path(), "slow").len() >= 3);
     assert_eq!(worker.terminate().await, Some(0));

@@ -63,6 +63,23 @@ impl Railway {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Answers the question, and checks that the person was asked once and that the seat is booked once.
+    async fn is_booked_once(&self, conversation: &str) {
+        let call = self.asked(conversation, "Which day for train 7?").await;
+        let given = json!({"decision": "approve", "answer": {"day": "Monday", "seats": 2}});
+        let (status, body) = answer(&self.stack, conversation, &call, given).await;
+        assert_eq!((status, &body["decision"]), (200, &json!("approved")));
+        let events = self.stack.ended(conversation, 1).await;
+        let asked = "act approval_requested approval_resolved observe assistant_message complete";
+        assert!(types(&events).ends_with(asked), "{}", types(&events));
+        let booked = "train 7 on Monday for 2";
+        assert_eq!(result(&events, "rail__seat"), booked);
+        assert_eq!(self.noted("booked"), [booked]);
+        let resolved = data(&events, "approval_resolved")[0];
+        assert_eq!(resolved["answer"], json!({"day": "Monday", "seats": 2}));
+        assert_gap_free(&events);
+    }
+
     /// Waits for the question with these words, and returns the waiting call.
     async fn asked(&self, conversation: &str, message: &str) -> Value {
         wait::until(&format!("the tool asks: {message}"), || async {
@@ -97,18 +114,7 @@ async fn is_asked_and_booked_once(protocol: Protocol, keys: &str) {
     let edit = json!({"decision": "approve", "tool_input": {"train": 8}});
     let refused = try_answer(stack, &conversation, &call, edit).await;
     assert_eq!(code(&refused), (400, "invalid_body"), "{refused:?}");
-    let given = json!({"decision": "approve", "answer": {"day": "Monday", "seats": 2}});
-    let (status, body) = answer(stack, &conversation, &call, given).await;
-    assert_eq!((status, &body["decision"]), (200, &json!("approved")));
-    let events = stack.ended(&conversation, 1).await;
-    let asked = "act approval_requested approval_resolved observe assistant_message complete";
-    assert!(types(&events).ends_with(asked), "{}", types(&events));
-    let booked = "train 7 on Monday for 2";
-    assert_eq!(result(&events, "rail__seat"), booked);
-    assert_eq!(rail.noted("booked"), [booked]);
-    let resolved = data(&events, "approval_resolved")[0];
-    assert_eq!(resolved["answer"], json!({"day": "Monday", "seats": 2}));
-    assert_gap_free(&events);
+    rail.is_booked_once(&conversation).await;
 }
 
 #[tokio::test]
@@ -238,4 +244,41 @@ async fn an_approved_call_asks() {
     let decisions: Vec<_> = decisions.iter().map(|it| &it["decision"]).collect();
     assert_eq!(decisions, ["approved", "cancelled"]);
     assert!(rail.noted("booked").is_empty());
+}
+
+/// A worker dies around the save of the question. The person is asked once.
+#[tokio::test]
+async fn a_worker_dies_before_and_after_the_save_of_a_question() {
+    for point in ["save.question.before", "save.question.after"] {
+        let read = "effects = { seat = \"read\" }";
+        let rail = Railway::open(Protocol::Newer, "seat", read, "").await;
+        let stack = &rail.stack;
+        let _gateway = stack.gateway().await;
+        let worker = stack.worker_stopping_at(point);
+        let (conversation, _) = stack.ask("go").await;
+        stack.reached(point).await;
+        worker.kill().await;
+        let _worker = stack.worker();
+        rail.is_booked_once(&conversation).await;
+    }
+}
+
+/// The next run of the turn waits for the answer to the stored question.
+#[tokio::test]
+async fn a_waiting_turn_is_terminated_and_resumed_and_reset() {
+    for ends_run in [true, false] {
+        let rail = Railway::open(Protocol::Newer, "seat", "", "").await;
+        let stack = &rail.stack;
+        let _running = stack.start_with_one_worker().await;
+        let (conversation, _) = stack.ask("go").await;
+        rail.asked(&conversation, "Which day for train 7?").await;
+        if ends_run {
+            stack.terminate(&conversation).await;
+            let resume = format!("/conversations/{conversation}/resume");
+            assert_eq!(stack.post(&resume, &json!({})).await.0, 202);
+        } else {
+            stack.reset(&conversation).await;
+        }
+        rail.is_booked_once(&conversation).await;
+    }
 }

@@ -16,7 +16,7 @@ use nix::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{calling, kill, listed, processes, reference::make_repository, told};
+use super::{calling, kill, listed, reference::make_repository, running, told};
 
 /// A server with one of its tools.
 struct Server {
@@ -144,20 +144,16 @@ async fn stack_of(servers: &[Server], folder: &Path, effect: &str) -> Stack {
     Stack::with_agent(model, &agent).await
 }
 
-fn stop_all(servers: &[Server], folder: &Path) {
+async fn stop_all(servers: &[Server], folder: &Path) {
     for server in servers {
-        let pid = processes(folder, server.name)
-            .last()
-            .unwrap()
-            .parse()
-            .unwrap();
+        let pid = running(folder, server.name).await.parse().unwrap();
         signal::kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
     }
 }
 
-fn kill_all(servers: &[Server], folder: &Path) {
+async fn kill_all(servers: &[Server], folder: &Path) {
     for server in servers {
-        kill(processes(folder, server.name).last().unwrap());
+        kill(&running(folder, server.name).await);
     }
 }
 
@@ -174,7 +170,7 @@ async fn kill_in_mid_call(stack: &Stack, servers: &[Server], folder: &Path) -> V
         .iter()
         .map(|server| times_called(folder, server))
         .collect();
-    stop_all(servers, folder);
+    stop_all(servers, folder).await;
     let (conversation, _) = stack.ask("go").await;
     for (server, before) in servers.iter().zip(before) {
         wait::until(&format!("{} has the call", server.name), || async {
@@ -182,7 +178,7 @@ async fn kill_in_mid_call(stack: &Stack, servers: &[Server], folder: &Path) -> V
         })
         .await;
     }
-    kill_all(servers, folder);
+    kill_all(servers, folder).await;
     stack.ended(&conversation, 1).await
 }
 
@@ -205,7 +201,7 @@ async fn the_servers_of_registries_are_listed_restarted_and_killed() {
         for _turn in 0..2 {
             let (conversation, _) = stack.ask("go").await;
             each_has_answered(&servers, &stack.ended(&conversation, 1).await);
-            kill_all(&servers, folder.path());
+            kill_all(&servers, folder.path()).await;
         }
         let (conversation, _) = stack.ask("go").await;
         each_has_answered(&servers, &stack.ended(&conversation, 1).await);

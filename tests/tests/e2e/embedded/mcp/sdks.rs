@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::{kill, listed, processes};
+use super::{kill, listed, running};
 
 const EFFECTS: &str = "effects = { \"*\" = \"once\", read = \"read\" }\nconnect_timeout = \"1m\"";
 
@@ -138,12 +138,12 @@ async fn programs_of_each_sdk_are_listed_called_restarted_and_killed() {
     let stack = stack_of(&servers, &tables.collect::<String>()).await;
     the_tools_are_listed(&stack, &servers).await;
     let _running = stack.start_with_one_worker().await;
-    let kill_all = || {
+    let kill_all = async || {
         for server in &servers {
-            kill(processes(folder.path(), server).last().unwrap());
+            kill(&running(folder.path(), server).await);
         }
     };
-    survive(&stack, folder.path(), &servers, async || kill_all()).await;
+    survive(&stack, folder.path(), &servers, kill_all).await;
 }
 
 /// Calls the tools of the servers, which `restart` ends and starts between two turns and in the middle of a call.
