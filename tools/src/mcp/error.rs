@@ -156,6 +156,11 @@ impl CallError {
         }
     }
 
+    /// True when the server answered the call, with an error.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self, Self::Service(ServiceError::McpError(_)))
+    }
+
     /// True when the server refused the parameters of the call before anything ran.
     pub(super) fn refuses_params(&self) -> bool {
         match self {

@@ -154,9 +154,14 @@ impl Dialog {
         Ok(Some(state.question(asked, message, form)))
     }
 
-    /// Adds the responses and the server's state to the parameters of the call.
+    /// Adds the responses and the server's state to the parameters of the call. A call without both begins the dialog, also
+    /// when the call is sent again.
     pub(super) fn add_to(&self, mut params: CallToolRequestParams) -> CallToolRequestParams {
-        let notes = &self.state().notes;
+        let state = &mut *self.state();
+        let notes = &state.notes;
+        if notes.state.is_none() && notes.responses.is_empty() {
+            (state.replayed, state.open) = (0, None);
+        }
         if !notes.responses.is_empty() {
             params = params.with_input_responses(notes.responses.clone());
         }
@@ -400,8 +405,11 @@ mod tests {
             ("A?", None)
         );
         let dialog = Dialog::with(Some(&answered(&first, Some(r#"{"n":1}"#)))).unwrap();
-        assert_eq!(dialog.reply(asks("A?", 3)), accept(&json!({"n": 1})));
-        assert_eq!(dialog.reply(asks("B?", 4)), json!({"action": "cancel"}));
+        for _sent_again in 0..2 {
+            assert_eq!(params(&dialog), json!({"name": "t"}));
+            assert_eq!(dialog.reply(asks("A?", 3)), accept(&json!({"n": 1})));
+            assert_eq!(dialog.reply(asks("B?", 4)), json!({"action": "cancel"}));
+        }
         let second = dialog.open_question().unwrap();
         let dialog = Dialog::with(Some(&answered(&second, None))).unwrap();
         dialog.reply(asks("A?", 5));

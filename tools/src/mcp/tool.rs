@@ -93,6 +93,9 @@ impl Tool for McpTool {
                 }
                 Err(lost) => lost,
             };
+            if lost.why.is_answer() {
+                self.check_question(&dialog)?;
+            }
             if let Some(question) = lost.why.question(&dialog) {
                 return Err(self.asks(question));
             }
