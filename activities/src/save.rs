@@ -48,8 +48,8 @@ impl Saver {
         })
     }
 
-    /// Saves the question of a running tool. The store refuses nothing in silence: the claim of the call tells whether the
-    /// question waits.
+    /// Saves the question of a running tool. A question of an older attempt, or of an ended turn, is not stored: the engine
+    /// drops the result of such an attempt.
     pub(crate) async fn ask(
         &self,
         key: &ToolKey,

@@ -268,7 +268,7 @@ CREATE TABLE call_tries (
 -- claimant: the last claimant of the tool execution, who may ask again after a lost answer.
 -- definition_hash: the definition that the call was made for; '' for any definition. approval_rule: a `CallRule`.
 -- title_template: the template of the call's title for people; '' without a title.
--- question: an `AskedQuestion`, the last question of the tool to a person; NULL without a question.
+-- question: an `AskedQuestion`, the last question of the tool to a person; NULL without a question and after the end.
 -- inbox_tenant_id: the tenant in whose inbox of approvals the call is; '' for a call that was made without an approval.
 CREATE TABLE tool_execution_records (
     conversation_id TEXT COLLATE "C" NOT NULL,

@@ -20,7 +20,7 @@
 WITH finished AS (
     UPDATE tool_execution_records
     SET status = :status, is_error = :is_error, duration_ms = :duration_ms, finished_at = :now, events = :events,
-        result = :result, full_result = :full_result
+        result = :result, full_result = :full_result, question = NULL
     WHERE conversation_id = :conversation_id AND execution_id = :execution_id
         AND agent_execution_id = :agent_execution_id AND status IN (:open_statuses)
     RETURNING

@@ -46,4 +46,4 @@ VALUES (:conversation_id, :execution_id, :message_id, :agent_execution_id, :step
 ON CONFLICT (conversation_id, execution_id) DO UPDATE
 SET status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms,
     observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval,
-    finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)
+    finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at), question = NULL

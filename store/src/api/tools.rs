@@ -134,7 +134,7 @@ pub struct ToolRecord {
     pub end: Option<ToolEnd>,
     /// The state of the approval.
     pub approval: ApprovalState,
-    /// The last question of the tool to a person, with the answer if given.
+    /// The last question of the tool to a person, with the answer if given; `None` after the end.
     pub question: Option<AskedQuestion>,
 }
 
@@ -163,7 +163,8 @@ impl ToolRecord {
             let events = end.events.iter().map(|(_, data)| data.as_str().len());
             end.result.as_str().len() + events.sum::<usize>()
         });
-        self.call.encoded_len() + ends.sum::<usize>()
+        let question = self.question.as_ref().map_or(0, Message::encoded_len);
+        self.call.encoded_len() + question + ends.sum::<usize>()
     }
 }
 

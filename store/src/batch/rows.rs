@@ -70,8 +70,8 @@ impl Batch {
     /// saves move neither `active_at` nor the versions of lists.
     pub(crate) fn changes_lists(&self) -> bool {
         let ends_turn = self.end.is_some() && self.delegate_call_end.is_none();
-        let begun = self.pending_tools.iter().chain(&self.asked_tool);
-        let begins_wait = begun.clone().any(ToolRow::waits);
+        let mut begun = self.pending_tools.iter().chain(&self.asked_tool);
+        let begins_wait = begun.any(ToolRow::waits);
         // Only the batch itself ends a waiting call whose end is not stored, for example of a cancelled turn.
         let closes_calls = self
             .observed_tools

@@ -112,6 +112,10 @@ pub async fn a_tool_asks_and_gets_the_answers(backend: &impl Backend) {
     let key = turn.tool(0, 0);
     let end = turn.store.finish_tool(&key, tool_end("1")).await;
     assert_eq!(end.unwrap().status, ToolStatus::Completed);
+    let ToolClaim::Ended(ended) = claimed(&turn, "e").await else {
+        panic!("the call has ended");
+    };
+    assert_eq!(ended.question, None, "the tool's notes go with the end");
 
     let events = turn.all_data("approval_resolved").await;
     assert_eq!(events[0]["answer"], serde_json::json!({"a": 1}));
@@ -186,4 +190,8 @@ pub async fn an_unanswered_question_ends_the_call(backend: &impl Backend) {
         "{text}"
     );
     assert_eq!(observe["is_error"], true);
+    let ToolClaim::Ended(ended) = claimed(&turn, "b").await else {
+        panic!("the call has ended");
+    };
+    assert_eq!(ended.question, None);
 }

@@ -15,7 +15,7 @@ use std::{
 use everturn_proto::{
     ids,
     turn::{PlannedCall, ResolveApproval, SavedApproval, WaitingApproval},
-    words::{AnswersFrom, ApprovalRefusal, ToolKind},
+    words::{AnswersFrom, ApprovalRefusal, ApprovalState, ToolKind},
 };
 
 /// The most answers to unknown calls that are kept. The number is above the most calls of a step.
@@ -440,7 +440,11 @@ fn has_sender(answer: &ResolveApproval) -> bool {
 fn is_replaced(answer: &ResolveApproval, saved: &SavedApproval) -> bool {
     match &saved.answer_id {
         Some(id) => *id != ids::answer_id(answer),
-        None => saved.decision().lets_run() != answer.outcome().lets_run(),
+        None => match saved.decision() {
+            // The answer to a question, which the person declined.
+            ApprovalState::Declined => answer.outcome() != ApprovalState::Denied,
+            decision => decision != answer.outcome(),
+        },
     }
 }
 
