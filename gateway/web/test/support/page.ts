@@ -14,8 +14,11 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Milliseconds until something that does not happen is a failure. */
-const PATIENCE_MS = 20_000;
+/**
+ * Milliseconds until something that does not happen is a failure. A machine that writes the output of a build to its disk may
+ * stand still for 20 seconds.
+ */
+const PATIENCE_MS = 60_000;
 
 /** Starts Chromium. */
 export function startChromium(): Promise<Browser> {
