@@ -33,6 +33,13 @@ use super::{
 /// with an error, end, or keep silent.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The pauses before the tries of a program that does not start beside another try.
+const ALONE_PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_millis(1500),
+];
+
 /// Parts of the names of variables with secret values. Other variables hold names and addresses, which a server may
 /// well repeat.
 const SECRET_NAMES: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"];
@@ -117,10 +124,16 @@ impl Handshake<'_> {
         };
         match greeted {
             Err(error) if is_silent && error.is_refusal() => newer.await.map_err(|_| error),
-            // Some programs run only once at a time.
+            // Some programs run only once at a time, and the silent program takes a moment to end.
             Err(error) if is_silent && !self.has_url() && !error.is_final() => {
                 drop(newer);
-                self.greet(Era::Initialize).await.map_err(|_| error)
+                for pause in ALONE_PAUSES {
+                    tokio::time::sleep(pause).await;
+                    if let Ok(greeted) = self.greet(Era::Initialize).await {
+                        return Ok(greeted);
+                    }
+                }
+                Err(error)
             }
             greeted => greeted,
         }
