@@ -70,12 +70,16 @@ impl Stack {
         (self.spawn(&["worker"], "worker", &[]), gateway)
     }
 
-    /// Starts one process that is worker and gateway, with one stream in memory, and waits until it answers.
-    pub async fn all_in_one(&self) -> Process {
+    /// Starts one process that is worker and gateway, with one stream in memory, and waits until it answers. A stack with
+    /// further gateways has its stream in Redis, and starts them, too.
+    pub async fn all_in_one(&self) -> Vec<Process> {
         let listen = format!("127.0.0.1:{}", self.gateway_port(0));
-        let process = self.spawn(&["all", "--listen", &listen], "all", &[]);
+        let mut processes = vec![self.spawn(&["all", "--listen", &listen], "all", &[])];
         ready(&self.gateway_url(0)).await;
-        process
+        for number in 1..self.gateway_ports.len() {
+            processes.push(self.gateway_on(number, &[]).await);
+        }
+        processes
     }
 
     /// Starts a worker.
