@@ -1,7 +1,8 @@
 //! `tool_execution_activity`: one tool execution (invariant 6, done once).
 //!
-//! Claim → run → record → save the observe. After a run with an unknown outcome, the tool's probe is asked (`probe.rs`). The activity records every known outcome before its return; "unknown" is
-//! only for an attempt that left no record. A tool that is stopped from outside records nothing: the end of the turn,
+//! Claim → run → record → save the observe. After a run with an unknown outcome, the tool's probe is asked (`probe.rs`). A
+//! tool that asks a person ends the attempt with a stored question (`questions.rs`). The activity records every known outcome
+//! before its return; "unknown" is only for an attempt that left no record. A tool that is stopped from outside records nothing: the end of the turn,
 //! or the claim of the next attempt, decides the meaning.
 
 use std::{

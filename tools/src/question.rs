@@ -1,8 +1,8 @@
 //! A question of a running tool to a person, and the person's answer.
 //!
 //! A tool asks with [`ToolError::Asks`](crate::ToolError::Asks). The turn then waits, without a worker and for days if
-//! necessary. After the answer the tool runs again, on any worker, with the answer in its context. So a tool asks before it
-//! has an effect, or it notes in [`Question::notes`] which part of its work is done.
+//! necessary. After the answer the tool runs again, on any worker, with the answer in its context. A tool asks before it
+//! has an effect, or keeps the finished part of its work in [`Question::notes`].
 
 use everturn_proto::Json;
 

@@ -142,7 +142,7 @@ pub(super) fn kinds(fields: &Map<String, Value>) -> Vec<Kind> {
     }
 }
 
-/// Returns the values of which one is allowed; `None`: no list of them. An empty list says nothing.
+/// Returns the allowed values; `None` without a list of values. An empty list says nothing.
 fn choices(fields: &Map<String, Value>) -> Option<Vec<Value>> {
     if let Some(constant) = fields.get("const") {
         return Some(vec![constant.clone()]);
@@ -295,7 +295,7 @@ fn is_typed(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Adds keywords that the provider does not take to the description, so that the model knows them.
+/// Adds the keywords without support at the provider to the description. The model reads the keywords there.
 fn tell(kept: &mut Map<String, Value>, told: Map<String, Value>) {
     if told.is_empty() {
         return;

@@ -151,7 +151,7 @@ impl ToolRecord {
         }
     }
 
-    /// Returns the question that waits for its answer.
+    /// Returns the open question.
     pub fn open_question(&self) -> Option<&AskedQuestion> {
         let is_open = self.approval == ApprovalState::Pending;
         self.question.as_ref().filter(|_| is_open)

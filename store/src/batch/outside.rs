@@ -221,8 +221,7 @@ impl Builder<'_> {
     }
 }
 
-/// True when later calls of the tool need no approval. A rule that another person must approve has no such exception,
-/// because each call needs its own other person.
+/// True when later calls of the tool need no approval. Under the rule `other`, each call needs another person.
 fn remembers(tool: &ToolRow, answer: &SaveApproval) -> bool {
     answer.remember && tool.record.call.rule().by() == ApprovalBy::Anyone
 }

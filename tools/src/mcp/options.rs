@@ -127,7 +127,7 @@ impl ServerOptions {
         oauth.filter(|oauth| oauth.grant == OAuthGrant::AuthorizationCode)
     }
 
-    /// Returns the name of a tool's probe. Both names are the names that models see.
+    /// Returns the name of a tool's probe. Models see both names.
     pub(super) fn probe_of(&self, tool: &str) -> Option<String> {
         let mut probes = self.probes.iter();
         let (_, probe) = probes.find(|(of, _)| names::qualified(&self.name, of) == tool)?;

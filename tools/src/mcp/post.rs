@@ -204,7 +204,7 @@ impl Post<'_> {
         Ok(StreamableHttpPostResponse::Sse(events, session))
     }
 
-    /// Tells what a status other than success means. An error of JSON-RPC with the request's id is an answer.
+    /// Returns the meaning of an error status. An error of JSON-RPC with the request's id is an answer.
     async fn refusal(
         self,
         status: StatusCode,

@@ -34,7 +34,7 @@ const INPUT_REQUIRED: &str = "input_required";
 /// The tools of a server that may ask people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Questions {
-    /// No tool. The server learns that nobody can be asked.
+    /// No tool. The connection tells the server that it offers no elicitation.
     None,
     /// Tools with an effect that may be repeated, and every tool of the newer protocol.
     #[default]
@@ -201,7 +201,7 @@ impl Dialog {
         notes.requests.is_empty() && notes.responses.is_empty()
     }
 
-    /// Begins the dialog anew, without the server's state, once in a call. Returns false for a call without a state. A
+    /// Forgets the server's state, once in a call: the next call begins the dialog anew. Returns false for a call without a state. A
     /// restarted server no longer knows its old states, and some states expire before a person answers.
     pub(super) fn restart(&self) -> bool {
         let state = &mut *self.state();
@@ -211,7 +211,7 @@ impl Dialog {
             return false;
         }
         notes.responses.clear();
-        (state.replayed, state.has_restarted) = (0, true);
+        state.has_restarted = true;
         true
     }
 

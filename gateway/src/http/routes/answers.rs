@@ -30,7 +30,20 @@ pub(super) async fn given(
     answer: ResolveApproval,
 ) -> Result<ApprovalOutcome, Problem> {
     let (answer_id, execution_id) = (ids::answer_id(&answer), answer.execution_id.clone());
-    let outcome = sent(state, conversation, sub_agent, call, answer).await?;
+    let give = || {
+        let turns = &state.ports.turns;
+        turns.resolve_approval(&conversation.id, sub_agent, answer.clone())
+    };
+    let asks = call.record.open_question().is_some();
+    let mut outcome = give().await?;
+    for _look in 1..SAVE_LOOKS {
+        // The turn learns of a tool's question some milliseconds after the readers.
+        if !asks || outcome != ApprovalOutcome::Refused(ApprovalRefusal::NotWaiting) {
+            break;
+        }
+        sleep(SAVE_PAUSE).await;
+        outcome = give().await?;
+    }
     if outcome == ApprovalOutcome::Taken {
         return Ok(outcome);
     }
@@ -39,30 +52,6 @@ pub(super) async fn given(
         return Ok(ApprovalOutcome::Taken);
     }
     Ok(outcome)
-}
-
-/// Sends the answer to the turn. The turn learns of a tool's question some milliseconds after the readers.
-async fn sent(
-    state: &GatewayState,
-    conversation: &Conversation,
-    sub_agent: Option<&str>,
-    call: &OutsideTool,
-    answer: ResolveApproval,
-) -> Result<ApprovalOutcome, Problem> {
-    let turns = &state.ports.turns;
-    let mut looks = 1;
-    loop {
-        let outcome = turns
-            .resolve_approval(&conversation.id, sub_agent, answer.clone())
-            .await?;
-        let is_early = outcome == ApprovalOutcome::Refused(ApprovalRefusal::NotWaiting)
-            && call.record.open_question().is_some();
-        if !is_early || looks >= SAVE_LOOKS {
-            return Ok(outcome);
-        }
-        looks += 1;
-        sleep(SAVE_PAUSE).await;
-    }
 }
 
 /// Returns the number of looks at the call: several looks while the turn stores another answer.
